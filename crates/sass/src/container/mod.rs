@@ -1,0 +1,1 @@
+//! Cubins, fatbins and the executables that hold them.

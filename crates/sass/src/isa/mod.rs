@@ -1,0 +1,2 @@
+//! The instruction set: tables, decoder, printer.
+pub mod inst;

@@ -1,0 +1,8 @@
+//! SASS: containers, the instruction set, and its lowering to [`lanescope_ir`].
+//!
+//! Three parts that do not know each other's insides: [`container`] turns bytes into sections,
+//! symbols, launch facts and line tables; [`isa`] turns 16 bytes into an [`isa::inst::Instruction`];
+//! [`lower`] turns a kernel's instructions into [`lanescope_ir::Kernel`].
+pub mod container;
+pub mod isa;
+pub mod lower;

@@ -1,0 +1,1 @@
+//! Lowering of decoded SASS to lane operations.

@@ -1,0 +1,2 @@
+//! Developer tasks: `cargo xtask NAME`.
+fn main() {}

@@ -1,1 +1,3 @@
-//! sim
+//! Exact SIMT execution of a [`lanescope_ir::Kernel`] on a CPU.
+
+pub mod lane;

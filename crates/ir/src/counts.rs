@@ -1,0 +1,131 @@
+//! Exact counters, named as Nsight Compute names them.
+
+/// Counters of one instruction over a whole launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaneCounts {
+    /// Warp instructions issued: one for each group of lanes that issues it.
+    pub inst_executed: u64,
+    /// Active lanes, summed over issues.
+    pub thread_inst_executed: u64,
+    /// Active lanes whose guard holds, summed over issues.
+    pub thread_inst_executed_pred_on: u64,
+    /// Lanes of the issuing warps that never existed because the block's last warp is partial, summed over issues.
+    pub lanes_missing: u64,
+    /// Lanes that had exited before, summed over issues.
+    pub lanes_exited: u64,
+    /// Memory instructions: 32-byte sectors touched, summed over issues; 0 for others.
+    pub sectors: u64,
+    /// Sectors that full, consecutive accesses of the same lanes and width would touch.
+    pub sectors_ideal: u64,
+}
+
+/// What kind of split a counter belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BranchKind {
+    /// A conditional branch.
+    Branch,
+    /// A predicated EXIT.
+    Exit,
+    /// BRX, or CALL/RET through registers.
+    Indirect,
+}
+
+/// How lanes went at one branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchCounts {
+    /// Index of the instruction in the kernel.
+    pub inst: u32,
+    /// Kind.
+    pub kind: BranchKind,
+    /// Groups that issued it.
+    pub executed: u64,
+    /// Of these, groups that split.
+    pub divergent: u64,
+    /// Lanes that took it.
+    pub lanes_taken: u64,
+    /// Lanes that fell through.
+    pub lanes_not_taken: u64,
+}
+
+/// Trip counts of a loop, per thread: `(trips, threads)` sorted by trips.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TripHistogram {
+    /// Index of the loop's header instruction.
+    pub header: u32,
+    /// `(trips, entries of a thread with that many trips)`.
+    pub trips: Vec<(u64, u64)>,
+}
+
+/// Shape of a launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchShape {
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Lanes of a warp.
+    pub warp_size: u32,
+}
+
+/// Sums over all instructions.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Warp instructions.
+    pub inst_executed: u64,
+    /// Lane instructions.
+    pub thread_inst_executed: u64,
+    /// Lane instructions whose guard held.
+    pub thread_inst_executed_pred_on: u64,
+    /// Conditional branches executed (EXITs not counted).
+    pub branches: u64,
+    /// Of these, divergent.
+    pub divergent_branches: u64,
+    /// Predicated EXITs at which some but not all lanes of a group left.
+    pub split_exits: u64,
+}
+
+impl Totals {
+    /// `thread_inst_executed / inst_executed`, 0 if nothing ran.
+    pub fn threads_per_inst(&self) -> f64 {
+        if self.inst_executed == 0 { 0.0 } else { self.thread_inst_executed as f64 / self.inst_executed as f64 }
+    }
+    /// `threads_per_inst / warp_size`.
+    pub fn lane_efficiency(&self, warp_size: u32) -> f64 {
+        self.threads_per_inst() / f64::from(warp_size.max(1))
+    }
+}
+
+/// Everything one launch counted. The same type whether a simulator, a profile or a GPU counted it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Profile {
+    /// Shape of the launch.
+    pub shape: LaunchShape,
+    /// One entry for each instruction of the kernel.
+    pub counts: Vec<LaneCounts>,
+    /// Branches, predicated exits and indirect branches that were executed or could split.
+    pub branches: Vec<BranchCounts>,
+    /// Loops.
+    pub loops: Vec<TripHistogram>,
+}
+
+impl Profile {
+    /// Sums.
+    pub fn totals(&self) -> Totals {
+        let mut t = Totals::default();
+        for c in &self.counts {
+            t.inst_executed += c.inst_executed;
+            t.thread_inst_executed += c.thread_inst_executed;
+            t.thread_inst_executed_pred_on += c.thread_inst_executed_pred_on;
+        }
+        for b in &self.branches {
+            match b.kind {
+                BranchKind::Exit => t.split_exits += b.divergent,
+                BranchKind::Branch | BranchKind::Indirect => {
+                    t.branches += b.executed;
+                    t.divergent_branches += b.divergent;
+                }
+            }
+        }
+        t
+    }
+}

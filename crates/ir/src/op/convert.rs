@@ -1,0 +1,5 @@
+//! Conversions between formats.
+
+/// Conversions between formats.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ConvertFn {}

@@ -1,0 +1,5 @@
+//! f64 functions.
+
+/// f64 functions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DoubleFn {}

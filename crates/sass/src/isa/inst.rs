@@ -75,8 +75,11 @@ pub struct RegOperand {
     pub abs: bool,
     /// `.reuse`, a scheduling hint without effect on values.
     pub reuse: bool,
-    /// Suffix tokens, without dots where they are a single token: `H0_H0`, `B1`, `64`, `X8`, `F32`; "" if none.
+    /// Suffix without its leading dot: `H0_H0`, `B1`, `64`, `X8`, `F32`; "" if none. The few of two tokens
+    /// stay one string: `F32x2.HI_LO`.
     pub suffix: &'static str,
+    /// Whether the suffix prints inside the bars; matters to the printer alone.
+    pub suffix_in_bars: bool,
 }
 
 /// Format of a floating immediate.
@@ -95,7 +98,7 @@ pub enum FloatFormat {
 /// An address: `desc[UR4][R2.64+UR6+0x10]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemOperand {
-    /// "" for most; `g`, `tmem`, `i` for descriptor-like forms (`gdesc[..]`, `tmem[..]`, `idesc[..]`).
+    /// The word before the bracket: "" for most; `gdesc`, `tmem`, `idesc`, `a` (attribute) for others.
     pub prefix: &'static str,
     /// Uniform register of the `desc[..]` part.
     pub desc: Option<u8>,
@@ -124,8 +127,12 @@ pub struct ConstOperand {
     pub sign: Sign,
     /// `|..|`
     pub abs: bool,
-    /// Suffix tokens (`H0_H0`, ...), "" if none.
+    /// Suffix without its leading dot (`H0_H0`, ...), "" if none.
     pub suffix: &'static str,
+    /// Whether the suffix prints inside the bars; matters to the printer alone.
+    pub suffix_in_bars: bool,
+    /// Whether a blank prints between the brackets; matters to the printer alone.
+    pub spaced: bool,
 }
 
 /// The bank of a constant operand.

@@ -11,7 +11,10 @@ pub struct Instruction {
     pub pc: u32,
     /// Lanes of the group that execute it. Uniform instructions are guarded by uniform predicates.
     pub guard: PredSrc,
-    /// Of the uniform datapath: one result for the warp, written to all lanes.
+    /// Of the uniform datapath: one result for the warp, written to all lanes of its destinations, active or
+    /// not. Lane operations and loads then run if the guard holds in an active lane, for the warp as a whole.
+    /// Operations across lanes (VOTEU, R2UR, REDUX) still take part with exactly the active lanes whose guard
+    /// holds; only their destinations are written in all lanes. A special register gives the lowest such lane's value.
     pub uniform: bool,
     /// What it does.
     pub op: Op,

@@ -99,7 +99,12 @@ fn warp(op: &mut WarpOp, v: &mut impl Visit) {
             dst.iter_mut().for_each(|d| v.dst(d));
             v.pdst(pdst);
         }
-        WarpOp::Elect { dst, pdst } | WarpOp::BarrierResult { dst, pdst } => {
+        WarpOp::Elect { src, dst, pdst } => {
+            v.psrc(src);
+            v.dst(dst);
+            v.pdst(pdst);
+        }
+        WarpOp::BarrierResult { dst, pdst } => {
             v.dst(dst);
             v.pdst(pdst);
         }

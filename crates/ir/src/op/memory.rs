@@ -139,7 +139,7 @@ pub enum AtomOp {
     Exch,
     /// old == compare ? b : old
     Cas,
-    /// `ATOMS.CAST.SPIN`: compare-and-swap that reports success in a predicate.
+    /// `ATOMS.CAST.SPIN`: compare-and-swap; reports success as 1 or 0 in `dst[0]` or as a predicate, not the old value.
     CasSpin,
     /// `ATOMS.POPC.INC`: old + the number of executing lanes with this address; each lane gets old plus its rank.
     PopcInc,
@@ -182,7 +182,8 @@ pub enum MemoryOp {
         ty: AtomType,
         /// Old value, `ty.slots()` words; all `None` for a reduction.
         dst: [Option<Slot>; 4],
-        /// Predicate result (`ATOMS.CAST.SPIN` success; ATOMG's predicate), if written.
+        /// Predicate result, if written. `CasSpin`: success. Others, in generic space: false in lanes whose
+        /// address lies outside global memory; these do nothing, the code that follows handles them.
         pdst: Option<Pred>,
         /// Address.
         addr: Addr,

@@ -203,8 +203,10 @@ pub enum WarpOp {
         /// Sources.
         src: [Src; 2],
     },
-    /// ELECT: the predicate is true in one executing lane (the lowest); `dst` gets its number.
+    /// ELECT: the predicate is true in one executing lane for which `src` holds (the lowest); `dst` gets its number.
     Elect {
+        /// Candidates.
+        src: PredSrc,
         /// Elected lane's number.
         dst: Option<Slot>,
         /// True in that lane only.

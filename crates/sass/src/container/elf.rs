@@ -118,7 +118,7 @@ pub(super) struct Elf<'a> {
 }
 
 /// `data[offset..offset + size]`, or the exact complaint.
-pub(super) fn slice<'a>(data: &'a [u8], offset: u64, size: u64, what: impl FnOnce() -> String) -> Result<&'a [u8]> {
+pub(super) fn slice(data: &[u8], offset: u64, size: u64, what: impl FnOnce() -> String) -> Result<&[u8]> {
     let start = usize::try_from(offset).ok();
     let end = offset.checked_add(size).and_then(|e| usize::try_from(e).ok());
     start.zip(end).and_then(|(start, end)| data.get(start..end)).ok_or_else(|| Error::OutOfBounds {
@@ -130,7 +130,7 @@ pub(super) fn slice<'a>(data: &'a [u8], offset: u64, size: u64, what: impl FnOnc
 }
 
 /// Views all of `data` as a table of `T`; a partial entry at the end is an error.
-fn table<'a, T: Pod>(data: &'a [u8], offset: u64, what: impl Fn() -> String) -> Result<&'a [T]> {
+fn table<T: Pod>(data: &[u8], offset: u64, what: impl Fn() -> String) -> Result<&[T]> {
     let size = size_of::<T>();
     let (table, _) = pod::slice_from_bytes::<T>(data, data.len() / size).map_err(|()| Error::OutOfBounds {
         what: what(),
@@ -138,7 +138,7 @@ fn table<'a, T: Pod>(data: &'a [u8], offset: u64, what: impl Fn() -> String) -> 
         size: size as u64,
         len: data.len() as u64,
     })?;
-    if data.len() % size != 0 {
+    if !data.len().is_multiple_of(size) {
         return Err(Error::EntrySize {
             what: what(),
             offset,

@@ -14,6 +14,7 @@ mod elf;
 mod error;
 mod function;
 mod module;
+mod relocation;
 
 pub use arch::{Arch, Layout, Variant};
 pub use attributes::{Attribute, Value, id};
@@ -21,3 +22,4 @@ pub use elf::{Binding, Section, Symbol, SymbolKind};
 pub use error::{Error, Result};
 pub use function::{ConstantBank, Function, FunctionKind, IndirectBranch, Param, ParamBank, StackSize, Subroutine};
 pub use module::{GlobalData, Module};
+pub use relocation::{Relocation, RelocationKind};

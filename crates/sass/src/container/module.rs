@@ -37,7 +37,9 @@ pub struct Module<'a> {
     pub globals: Vec<GlobalData<'a>>,
     /// What could not be read while the rest can be used.
     pub warnings: Vec<Error>,
-    pub(super) file: &'a [u8],
+    /// Relocation sections by the section they patch.
+    pub(super) relocation_tables: HashMap<usize, Vec<usize>>,
+    file: &'a [u8],
 }
 
 /// A section of device variables.
@@ -84,9 +86,11 @@ impl<'a> Module<'a> {
             constants: Vec::new(),
             globals: Vec::new(),
             warnings: Vec::new(),
+            relocation_tables: HashMap::new(),
             file: bytes,
         };
         module.refine_arch();
+        module.index_relocations();
         module.read_functions();
         module.read_data();
         Ok(module)

@@ -1,5 +1,30 @@
 //! f64 functions.
+//!
+//! Sources are pairs of words, low first: a is `src[0..2]`, b `src[2..4]`, c `src[4..6]`; the result is `dst[0..2]`.
+//! Arithmetic hands the first NaN source on, made quiet; an invalid operation gives `0xfff8000000000000`.
+
+use super::float::{Compare, Rounding};
 
 /// f64 functions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum DoubleFn {}
+pub enum DoubleFn {
+    /// a + b. `DADD`, `add.f64`.
+    Add(Rounding),
+    /// a * b. `DMUL`, `mul.f64`.
+    Mul(Rounding),
+    /// a * b + c, rounded once. `DFMA`, `fma.f64`.
+    Fma(Rounding),
+    /// `pdst[0]` = (a R b) op `psrc[0]`; `pdst[1]` = not (a R b) op `psrc[0]`. `DSETP`, `setp.f64`.
+    Compare(Compare),
+    /// `pdst[0]` = whether a is the one to take as the smaller if `smaller`, else as the larger; a NaN is not taken
+    /// unless both are. `pdst[1]` = whether both are NaNs. `DSETP.MIN`, `DSETP.MAX`.
+    Prefer {
+        /// Which.
+        smaller: bool,
+    },
+    /// The smaller of a and b if `smaller`, else the larger: `min.f64`, `max.f64`. -0 is smaller than +0.
+    MinMax {
+        /// Which.
+        smaller: bool,
+    },
+}

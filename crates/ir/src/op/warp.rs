@@ -51,12 +51,16 @@ pub enum SpecialReg {
     Zero,
     /// Base of the shared window, high word of generic addresses (`SR_SWINHI`).
     SharedWindowHi,
-    /// Size of dynamic + static shared memory and the like.
+    /// Shared memory of the block in bytes, reserved + static + dynamic (`SR_SMEMSZ`).
     SharedSize,
-    /// CTA index in its cluster (0 without clusters) and cluster sizes (1).
+    /// Block index in its cluster (`SR_CgaCtaId`): 0 without clusters.
     ClusterCtaId,
-    /// Base offset of the block's shared memory in the cluster's shared address space (`SR_CgaCtaId` is 0).
+    /// Blocks in the cluster (`SR_CgaSize`): 1 without clusters.
     ClusterSize,
+    /// `SR_VIRTID`: the warp's index in bits 14:8, other bits 0.
+    VirtId,
+    /// `SR_VIRTCFG`: the number of warps an SM can hold in bits 15:8, other bits 0.
+    VirtCfg,
 }
 
 /// How SHFL picks the source lane.

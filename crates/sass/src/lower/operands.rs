@@ -5,7 +5,7 @@
 //! position and fails by name when the operand is of another kind, so a surprising encoding is refused, not guessed.
 
 use lanescope_ir::op::memory::Addr;
-use lanescope_ir::{Pred, PredSrc, Slot, Src, SrcMod};
+use lanescope_ir::{InstId, Pred, PredSrc, Slot, Src, SrcMod};
 
 use crate::isa::inst::{Bank, File, FloatFormat, Instruction, MemOperand, Operand, PredOperand, RegOperand, Sign};
 
@@ -57,6 +57,30 @@ pub fn src(slot: Option<Slot>) -> Src {
     slot.map_or(Src::ZERO, Src::slot)
 }
 
+/// What lies at a code address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target<'a> {
+    /// An instruction of this module.
+    Code(InstId),
+    /// A function of another module (`vprintf`, `malloc`): its symbol.
+    External(&'a str),
+}
+
+/// Finds what lies at code addresses. The loader implements it; instructions lowered alone know nothing.
+pub trait CodeMap {
+    /// What starts at `address`.
+    fn at(&self, address: u64) -> Option<Target<'_>>;
+}
+
+/// No code at all.
+pub struct NoCode;
+
+impl CodeMap for NoCode {
+    fn at(&self, _: u64) -> Option<Target<'_>> {
+        None
+    }
+}
+
 /// One instruction being lowered.
 #[derive(Clone, Copy)]
 pub struct Cx<'a> {
@@ -64,9 +88,21 @@ pub struct Cx<'a> {
     pub inst: &'a Instruction,
     /// SM number: 75, 80, ... 121.
     pub sm: u32,
+    /// Code address of the start of its section.
+    pub section_base: u64,
+    /// Other code.
+    pub code: &'a dyn CodeMap,
 }
 
 impl<'a> Cx<'a> {
+    /// An instruction alone, in a section at address 0: enough for everything but branches.
+    pub fn alone(inst: &'a Instruction, sm: u32) -> Cx<'a> {
+        Cx { inst, sm, section_base: 0, code: &NoCode }
+    }
+    /// What lies at a code address.
+    pub fn resolve(&self, address: u64) -> Option<Target<'a>> {
+        self.code.at(address)
+    }
     /// Whether modifier `name` is present.
     pub fn has(&self, name: &str) -> bool {
         self.inst.has(name)

@@ -1,1 +1,18 @@
-//! analysis
+//! What can be said about a kernel from its code and its counters, however they were obtained.
+//!
+//! The control-flow graph ([`cfg`]), dominators ([`dom`]), natural loops ([`loops`]) and the regions in which a
+//! branch keeps lanes apart ([`regions`]) come from the code alone. [`attribution`] joins them with a
+//! [`Profile`](lanescope_ir::Profile): every lane slot that did no work gets a cause, and the parts add up to
+//! the whole exactly. [`rules`] turn that into findings. No I/O, and no knowledge of how counts were obtained.
+
+pub mod cfg;
+pub mod dom;
+pub mod graph;
+pub mod loops;
+#[cfg(test)]
+pub(crate) mod testing;
+
+pub use cfg::{Block, Cfg};
+pub use dom::Dominators;
+pub use graph::Graph;
+pub use loops::{Loop, Loops};

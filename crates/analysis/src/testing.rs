@@ -1,0 +1,89 @@
+//! Hand-built kernels for tests: one method an instruction, targets as instruction numbers.
+
+use lanescope_ir::op::control::{ControlOp, Indirect};
+use lanescope_ir::{BarrierReg, Function, InstId, Instruction, Kernel, Op, Pred, PredSrc, Src, TargetTable};
+
+/// Collects instructions.
+#[derive(Default)]
+pub(crate) struct Builder {
+    list: Vec<(PredSrc, Op, String)>,
+    tables: Vec<TargetTable>,
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+    pub(crate) fn push(&mut self, guard: PredSrc, op: Op, text: &str) -> &mut Self {
+        self.list.push((guard, op, text.to_owned()));
+        self
+    }
+    pub(crate) fn nop(&mut self) -> &mut Self {
+        self.push(PredSrc::TRUE, Op::Nop, "NOP")
+    }
+    pub(crate) fn nop_if(&mut self, p: u16) -> &mut Self {
+        self.push(PredSrc::of(Pred(p)), Op::Nop, &format!("@P{p} IADD3 R0, R0, 0x1, RZ"))
+    }
+    pub(crate) fn bra(&mut self, target: u32) -> &mut Self {
+        self.push(PredSrc::TRUE, branch(target), &format!("BRA {:#x}", target * 16))
+    }
+    pub(crate) fn never_bra(&mut self, target: u32) -> &mut Self {
+        self.push(PredSrc::FALSE, branch(target), "@!PT BRA 0x0")
+    }
+    pub(crate) fn bra_if(&mut self, p: u16, target: u32) -> &mut Self {
+        self.push(PredSrc::of(Pred(p)), branch(target), &format!("@P{p} BRA {:#x}", target * 16))
+    }
+    pub(crate) fn exit(&mut self) -> &mut Self {
+        self.push(PredSrc::TRUE, Op::Control(ControlOp::Exit { cond: PredSrc::TRUE }), "EXIT")
+    }
+    pub(crate) fn exit_if(&mut self, p: u16) -> &mut Self {
+        let op = Op::Control(ControlOp::Exit { cond: PredSrc::TRUE });
+        self.push(PredSrc::of(Pred(p)), op, &format!("@P{p} EXIT"))
+    }
+    pub(crate) fn bssy(&mut self, bar: u8, target: u32) -> &mut Self {
+        let op = ControlOp::SyncSet { bar: BarrierReg(bar), target: InstId(target), cond: PredSrc::TRUE };
+        self.push(PredSrc::TRUE, Op::Control(op), &format!("BSSY B{bar}, {:#x}", target * 16))
+    }
+    pub(crate) fn bsync(&mut self, bar: u8) -> &mut Self {
+        let op = ControlOp::Sync { bar: BarrierReg(bar), cond: PredSrc::TRUE };
+        self.push(PredSrc::TRUE, Op::Control(op), &format!("BSYNC B{bar}"))
+    }
+    pub(crate) fn call(&mut self, target: u32) -> &mut Self {
+        let op = ControlOp::Call { target: InstId(target), cond: PredSrc::TRUE };
+        self.push(PredSrc::TRUE, Op::Control(op), &format!("CALL.REL.NOINC {:#x}", target * 16))
+    }
+    pub(crate) fn ret(&mut self) -> &mut Self {
+        let op = ControlOp::Return { target: nowhere(), cond: PredSrc::TRUE };
+        self.push(PredSrc::TRUE, Op::Control(op), "RET.REL.NODEC R2 0x0")
+    }
+    pub(crate) fn brx(&mut self, targets: &[u32]) -> &mut Self {
+        let branch = InstId(self.list.len() as u32);
+        self.tables.push(TargetTable { branch, targets: targets.iter().map(|&t| InstId(t)).collect() });
+        let op = ControlOp::BranchIndirect { target: nowhere(), cond: PredSrc::TRUE };
+        self.push(PredSrc::TRUE, Op::Control(op), "BRX R4 -0x10")
+    }
+    pub(crate) fn kernel(&self) -> Kernel {
+        let n = self.list.len() as u32;
+        Kernel {
+            name: "k".into(),
+            arch: "sm_90".into(),
+            instructions: (0u32..)
+                .zip(&self.list)
+                .map(|(i, (guard, op, _))| Instruction { pc: i * 16, guard: *guard, uniform: false, op: op.clone() })
+                .collect(),
+            text: self.list.iter().map(|l| l.2.clone()).collect(),
+            functions: vec![Function { name: "k".into(), base: 0, first: InstId(0), len: n, local: vec![] }],
+            targets: self.tables.clone(),
+            preds: 8,
+            ..Kernel::default()
+        }
+    }
+}
+
+fn branch(target: u32) -> Op {
+    Op::Control(ControlOp::Branch { target: InstId(target), cond: PredSrc::TRUE, uniform: false })
+}
+
+fn nowhere() -> Indirect {
+    Indirect { reg: [Src::ZERO; 2], base: 0 }
+}

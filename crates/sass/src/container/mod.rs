@@ -13,6 +13,7 @@ mod attributes;
 mod elf;
 mod error;
 mod function;
+mod lines;
 mod module;
 mod relocation;
 
@@ -21,5 +22,6 @@ pub use attributes::{Attribute, Value, id};
 pub use elf::{Binding, Section, Symbol, SymbolKind};
 pub use error::{Error, Result};
 pub use function::{ConstantBank, Function, FunctionKind, IndirectBranch, Param, ParamBank, StackSize, Subroutine};
+pub use lines::{Frame, Frames, LineKind, Lines};
 pub use module::{GlobalData, Module};
 pub use relocation::{Relocation, RelocationKind};

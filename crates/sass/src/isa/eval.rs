@@ -162,5 +162,9 @@ fn number(
         Adjust::NextRegister => value + 1,
         Adjust::SevenMinus => 7 - value,
     };
-    i64::try_from(value).map_err(|_| Unknown)
+    match u64::try_from(value) {
+        // A full 64-bit immediate keeps its bits; see `Operand::Int`.
+        Ok(bits) if width == 64 => Ok(bits as i64),
+        _ => i64::try_from(value).map_err(|_| Unknown),
+    }
 }

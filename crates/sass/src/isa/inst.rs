@@ -155,7 +155,11 @@ pub enum Operand {
     Barrier(u8),
     /// Scoreboard `SB0`..`SB5`.
     Scoreboard(u8),
-    /// An integer immediate. Branch targets are absolute byte offsets within the section.
+    /// An integer immediate, sign-extended where it prints signed: `-0x1` of IADD3 is -1, `0xffffffff` of
+    /// LOP3 is 4294967295. The 64-bit immediates (`MOV.64`, `UMOV.64`, `MOV64IUR`) are the two's
+    /// complement value of their bits. Branch targets are absolute byte offsets within the section, those
+    /// of `BSSY`, `BRA` and relative `CALL`/`RET` alike; the displacement of register-target jumps
+    /// (`BRX R6 -0x310`) is what prints.
     Int(i64),
     /// A floating immediate: raw bits in its format, with a suffix or "".
     Float {

@@ -7,6 +7,9 @@ use std::fmt::{Display, Formatter, Result, Write};
 /// A blank instead of a comma separates the last register from the displacement of these.
 const REGISTER_TARGETS: [&str; 8] = ["BRX", "CALL", "RET", "JMX", "BRXU", "JMXU", "BRXX", "JMXX"];
 
+/// Their immediates never have a sign; a negative value is a 64-bit one with its top bit set.
+const UNSIGNED_IMMEDIATES: [&str; 3] = ["MOV", "UMOV", "MOV64IUR"];
+
 /// The text that `nvdisasm --binary` prints, without the final ` ;`.
 impl Display for Instruction {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
@@ -33,6 +36,9 @@ impl Display for Instruction {
                 Operand::Float { bits, format, suffix: "" } if index == last => {
                     let text = float::Text::new(*bits, *format).to_string();
                     f.write_str(text.trim_end())?;
+                }
+                Operand::Int(value) if UNSIGNED_IMMEDIATES.contains(&self.mnemonic) => {
+                    write!(f, "{:#x}", value.cast_unsigned())?;
                 }
                 operand => write!(f, "{operand}")?,
             }

@@ -122,6 +122,8 @@ pub struct Kernel {
     pub constants: Vec<ConstBank>,
     /// Module variables.
     pub globals: Vec<GlobalVar>,
+    /// Functions of other modules (`vprintf`, `malloc` ...) that are called, with the code address that stands for each.
+    pub externals: Vec<(u64, String)>,
     /// Where each instruction comes from.
     pub source: SourceMap,
     /// What could not be read or applied; shown once to the user.

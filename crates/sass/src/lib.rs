@@ -1,8 +1,9 @@
 //! SASS: containers, the instruction set, and its lowering to [`lanescope_ir`].
 //!
-//! Three parts that do not know each other's insides: [`container`] turns bytes into sections,
+//! Parts that do not know each other's insides: [`container`] turns bytes into sections,
 //! symbols, launch facts and line tables; [`isa`] turns 16 bytes into an [`isa::inst::Instruction`];
-//! [`lower`] turns a kernel's instructions into [`lanescope_ir::Kernel`].
+//! [`lower`] gives an instruction its operation; [`kernel`] puts these together to a [`lanescope_ir::Kernel`].
 pub mod container;
 pub mod isa;
+pub mod kernel;
 pub mod lower;

@@ -1,7 +1,8 @@
 //! f64 functions.
 //!
 //! Sources are pairs of words, low first: a is `src[0..2]`, b `src[2..4]`, c `src[4..6]`; the result is `dst[0..2]`.
-//! Arithmetic hands the first NaN source on, made quiet; an invalid operation gives `0xfff8000000000000`.
+//! Arithmetic hands a NaN source on, made quiet: the addend's before a factor's, a's before b's; of a sum, b's before
+//! a's. An invalid operation gives `0xfff8000000000000`.
 
 use super::float::{Compare, Rounding};
 

@@ -8,6 +8,7 @@ mod launch;
 mod link;
 mod unsupported;
 
+use lanescope_ir::op::control::ControlOp;
 use lanescope_ir::op::effects::Visit;
 use lanescope_ir::source::{InlineSite, Location};
 use lanescope_ir::{
@@ -22,8 +23,8 @@ use crate::isa::inst::{File, Instruction as Decoded, Operand};
 use crate::isa::{Arch, DecodeError, Decoder};
 use crate::lower::operands::{CodeMap, Cx, Target, pred_src};
 
-/// Local memory of a thread when the compiler could not bound the stack (recursion, calls through pointers):
-/// the CUDA runtime's default limit.
+/// Least local memory of a thread whose kernel has subroutines or calls through pointers: the CUDA runtime's
+/// default stack limit, since the sizes in the cubin leave recursion out.
 const DEFAULT_STACK: u32 = 1024;
 /// Shared memory that the system reserves at the start of each block's from sm_90 on.
 const RESERVED_SHARED: u64 = 1024;
@@ -152,6 +153,10 @@ fn shape(kernel: &mut Kernel, module: &Module<'_>, function: &crate::container::
         Some(StackSize::Unbounded) => frame.saturating_add(DEFAULT_STACK),
         None => frame,
     };
+    let calls = kernel.functions.len() > 1
+        || !function.subroutines.is_empty()
+        || kernel.instructions.iter().any(|i| matches!(i.op, Op::Control(ControlOp::CallIndirect { .. })));
+    let stack = if calls { stack.max(DEFAULT_STACK) } else { stack };
     kernel.local_size = stack.min(MAX_LOCAL).next_multiple_of(16);
 }
 

@@ -1,10 +1,11 @@
 //! `cargo xtask isa`: turns the readable instruction tables of `crates/sass/data` into the binary table
 //! that the decoder embeds.
 //!
-//! [`source`] reads the text into plain values, [`blob`] writes those in the format that
+//! [`source`] and [`grammar`] read the text into plain values, [`blob`] writes those in the format that
 //! `crates/sass/src/isa/tables.rs` reads.
 
 mod blob;
+mod grammar;
 mod source;
 
 use anyhow::{Context, Result, ensure};

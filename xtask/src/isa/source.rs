@@ -1,7 +1,9 @@
-//! Reads the CSV tables.
+//! What the readable tables say, as plain values, and how their files are laid out.
+//!
+//! The header of `instructions.txt` explains the notation; [`super::grammar`] reads its expressions.
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
-use serde_json::Value;
+use super::grammar::Cursor;
+use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -101,155 +103,96 @@ pub(super) struct Tables {
     pub(super) rows: Vec<Row>,
 }
 
+/// Named decision lists.
+pub(super) type Rules = BTreeMap<String, Model>;
+
+/// Lines without comments and blank ones, with their numbers.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line));
+    numbered.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
+}
+
 pub(super) fn read(dir: &Path) -> Result<Tables> {
-    let mut maps: BTreeMap<String, Map> = BTreeMap::new();
-    for record in csv::Reader::from_path(dir.join("enums.csv"))?.deserialize() {
-        let record: BTreeMap<String, String> = record?;
-        let token: Value = serde_json::from_str(column(&record, "token")?)?;
-        let value = column(&record, "value")?.parse()?;
-        maps.entry(column(&record, "enum")?.to_owned()).or_default().insert(value, token_text(&token)?);
+    let load = |name: &str| {
+        let path = dir.join(name);
+        std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))
+    };
+    let mut maps = BTreeMap::new();
+    for (number, line) in lines(&load("maps.txt")?) {
+        let (name, map) = map(line).with_context(|| format!("maps.txt:{number}"))?;
+        ensure!(maps.insert(name.to_owned(), map).is_none(), "maps.txt:{number}: second {name}");
     }
-    let mut rows = Vec::new();
-    for record in csv::Reader::from_path(dir.join("isa.csv"))?.deserialize() {
-        let record: BTreeMap<String, String> = record?;
-        let row =
-            row(&record).with_context(|| format!("row {:?} {:?}", record.get("opcode"), record.get("mnemonic")))?;
-        rows.push(row);
+    let mut rules = Rules::new();
+    for (number, line) in lines(&load("rules.txt")?) {
+        let at = || format!("rules.txt:{number}");
+        let (name, rule) = line.split_once(" = ").with_context(at)?;
+        let rule = Cursor::new(rule, &rules).whole(Cursor::value).with_context(at)?;
+        ensure!(rules.insert(name.to_owned(), rule).is_none(), "rules.txt:{number}: second {name}");
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    for (number, line) in lines(&load("instructions.txt")?) {
+        let at = || format!("instructions.txt:{number}");
+        if let Some(part) = line.strip_prefix("  ") {
+            let row = rows.last_mut().with_context(at)?;
+            add_part(row, part, &rules).with_context(at)?;
+        } else {
+            rows.push(header(line).with_context(at)?);
+        }
     }
     Ok(Tables { maps, rows })
 }
 
-fn column<'a>(record: &'a BTreeMap<String, String>, name: &str) -> Result<&'a str> {
-    record.get(name).map(String::as_str).ok_or_else(|| anyhow!("no column {name}"))
+/// `NAME = VALUE:TOKEN ...`
+fn map(line: &str) -> Result<(&str, Map)> {
+    let (name, rest) = line.split_once(" = ").context("no ' = '")?;
+    let none = Rules::new();
+    let mut cursor = Cursor::new(rest, &none);
+    let mut map = Map::new();
+    loop {
+        let value = cursor.number()?;
+        cursor.expect(":")?;
+        ensure!(map.insert(value, cursor.token()?).is_none(), "{value} twice");
+        if !cursor.eat(" ") {
+            cursor.end()?;
+            return Ok((name, map));
+        }
+    }
 }
 
-fn row(record: &BTreeMap<String, String>) -> Result<Row> {
-    let spec: Value = serde_json::from_str(column(record, "spec")?)?;
-    let opcode = column(record, "opcode")?;
+/// `MNEMONIC OPCODE[/1] : ARCHITECTURES`
+fn header(line: &str) -> Result<Row> {
+    let (left, archs) = line.split_once(" : ").context("no ' : '")?;
+    let (mnemonic, opcode) = left.split_once(' ').context("no opcode")?;
+    let (opcode, bit91) = match opcode.strip_suffix("/1") {
+        Some(opcode) => (opcode, true),
+        None => (opcode, false),
+    };
+    let digits = opcode.strip_prefix("0x").context("opcode is not hexadecimal")?;
     Ok(Row {
-        archs: column(record, "archs")?.split(' ').map(str::parse).collect::<Result<_, _>>()?,
-        opcode: u16::from_str_radix(opcode.trim_start_matches("0x"), 16)?,
-        bit91: column(record, "bit91")? == "1",
-        mnemonic: column(record, "mnemonic")?.to_owned(),
-        uniform_guard: column(record, "guard")? == "UP",
-        when: when(&spec["when"])?,
-        modifiers: list(&spec["mods"])?.iter().map(model).collect::<Result<_>>()?,
-        operands: list(&spec["ops"])?.iter().map(operand).collect::<Result<_>>()?,
+        archs: archs.split(' ').map(str::parse).collect::<Result<_, _>>()?,
+        opcode: u16::from_str_radix(digits, 16)?,
+        bit91,
+        mnemonic: mnemonic.to_owned(),
+        uniform_guard: false,
+        when: When::Always,
+        modifiers: Vec::new(),
+        operands: Vec::new(),
     })
 }
 
-fn list(value: &Value) -> Result<&Vec<Value>> {
-    value.as_array().ok_or_else(|| anyhow!("not a list: {value}"))
-}
-
-fn text(value: &Value) -> Result<&str> {
-    value.as_str().ok_or_else(|| anyhow!("not a string: {value}"))
-}
-
-fn small(value: &Value) -> Result<u8> {
-    let number = value.as_u64().ok_or_else(|| anyhow!("not a number: {value}"))?;
-    Ok(u8::try_from(number)?)
-}
-
-/// Booleans become "" and "1" so that every lookup yields a token.
-fn token_text(value: &Value) -> Result<String> {
-    Ok(match value {
-        Value::Bool(true) => "1".to_owned(),
-        Value::Bool(false) => String::new(),
-        other => text(other)?.to_owned(),
-    })
-}
-
-fn when(value: &Value) -> Result<When> {
-    Ok(match text(&value[0])? {
-        "always" => When::Always,
-        "tab" => When::OneOf {
-            bits: list(&value[1])?.iter().map(small).collect::<Result<_>>()?,
-            values: list(&value[2])?.iter().filter_map(Value::as_u64).collect(),
-        },
-        "tree" => When::Any(list(&value[1])?.iter().map(conjunction).collect::<Result<_>>()?),
-        other => bail!("unknown condition {other}"),
-    })
-}
-
-fn conjunction(value: &Value) -> Result<Conjunction> {
-    list(value)?.iter().map(|pair| atom(text(&pair[0])?, pair[1].as_u64() == Some(1))).collect()
-}
-
-/// `bN`, `eqLO:W:V` or `pow2_LO:W`.
-fn atom(name: &str, want: bool) -> Result<Test> {
-    if let Some(rest) = name.strip_prefix("eq") {
-        let parts: Vec<u64> = rest.split(':').map(str::parse).collect::<Result<_, _>>()?;
-        ensure!(parts.len() == 3, "malformed test {name}");
-        let field = Field { lo: parts[0].try_into()?, width: parts[1].try_into()? };
-        return Ok(Test::Equals { field, value: parts[2], want });
+/// An indented line of a block.
+fn add_part(row: &mut Row, part: &str, rules: &Rules) -> Result<()> {
+    let (name, rest) = part.split_once(' ').context("no value")?;
+    let mut cursor = Cursor::new(rest.trim_start(), rules);
+    match name {
+        "when" => row.when = cursor.when()?,
+        "guard" => {
+            cursor.expect("UP")?;
+            row.uniform_guard = true;
+        }
+        "mods" => row.modifiers = cursor.separated(" ", Cursor::value)?,
+        "ops" => row.operands = cursor.separated(" ", Cursor::operand)?,
+        other => bail!("unknown part {other}"),
     }
-    if let Some(rest) = name.strip_prefix("pow2_") {
-        let (lo, width) = rest.split_once(':').context("malformed test")?;
-        let field = Field { lo: lo.parse()?, width: width.parse()? };
-        return Ok(Test::PowerOfTwo { field, want });
-    }
-    let bit = name.strip_prefix('b').with_context(|| format!("unknown test {name}"))?;
-    let field = Field { lo: bit.parse()?, width: 1 };
-    Ok(Test::Equals { field, value: u64::from(want), want: true })
-}
-
-fn model(value: &Value) -> Result<Model> {
-    Ok(match text(&value[0])? {
-        "const" => match &value[1] {
-            Value::Number(n) => Model::Int(n.as_i64().context("integer out of range")?),
-            other => Model::Token(token_text(other)?),
-        },
-        "num" => Model::Number {
-            fields: list(&value[1])?
-                .iter()
-                .map(|f| Ok(Field { lo: small(&f[0])?, width: small(&f[1])? }))
-                .collect::<Result<_>>()?,
-            signed: value[2].as_u64() == Some(1),
-            shift: small(&value[3])?,
-            adjust: match value.get(4).map(text).transpose()? {
-                None => Adjust::None,
-                Some("rel") => Adjust::PcRelative,
-                Some("plus1") => Adjust::NextRegister,
-                Some("inv7") => Adjust::SevenMinus,
-                Some(other) => bail!("unknown adjustment {other}"),
-            },
-        },
-        "tab" => Model::Lookup {
-            bits: list(&value[1])?.iter().map(small).collect::<Result<_>>()?,
-            map: text(&value[2])?.to_owned(),
-        },
-        "tree" => Model::Decide(
-            list(&value[1])?
-                .iter()
-                .map(|leaf| Ok((conjunction(&leaf[0])?, token_text(&leaf[1])?)))
-                .collect::<Result<_>>()?,
-        ),
-        "opt" => Model::Optional { when: Box::new(model(&value[1])?), value: Box::new(model(&value[2])?) },
-        "if" => Model::If {
-            test: atom(text(&value[1])?, true)?,
-            then: Box::new(model(&value[2])?),
-            otherwise: Box::new(model(&value[3])?),
-        },
-        "flt" => Model::Float {
-            format: match text(&value[1])? {
-                "f32" => 0,
-                "f64hi" => 1,
-                "f16" => 2,
-                "bf16" => 3,
-                other => bail!("unknown float format {other}"),
-            },
-            lo: small(&value[2])?,
-        },
-        "fail" => Model::Unknown,
-        other => bail!("unknown model {other}"),
-    })
-}
-
-fn operand(value: &Value) -> Result<Operand> {
-    let attributes = value[1].as_object().context("operand without attributes")?;
-    Ok(Operand {
-        kind: text(&value[0])?.to_owned(),
-        attributes: attributes.iter().map(|(name, m)| Ok((name.clone(), model(m)?))).collect::<Result<_>>()?,
-    })
+    cursor.end()
 }

@@ -1,7 +1,7 @@
 //! The control-flow graph of a kernel: basic blocks and the edges between them.
 //!
-//! A block ends where lanes can part or join: after a branch, an EXIT that not all lanes take, a `BSYNC` or
-//! `WARPSYNC`, and before every branch target. Calls fall through to the next instruction; the callee is a
+//! A block ends where lanes can part or join: after a branch, a call, an EXIT, a `BSYNC` or `WARPSYNC`, and
+//! before every branch target. Calls fall through to the next instruction; the callee is a
 //! root of its own. Indirect branches follow their table, or leave to the virtual exit if they have none.
 //! Every block is reachable from the virtual entry and reaches the virtual exit: code that no path reaches is
 //! a root too, and an endless loop gets one edge to the exit, so that both dominator trees cover everything.
@@ -262,7 +262,7 @@ impl<'a> Flow<'a> {
             ControlOp::Call { target, .. } => {
                 out.push(Step::Call(target.0));
                 out.push(falls);
-                false
+                true
             }
             ControlOp::Sync { .. } => {
                 out.push(falls);
@@ -358,12 +358,12 @@ mod tests {
         let mut k = Builder::new();
         k.call(4).brx(&[3, 2, 3]).exit().bra(3).nop().ret();
         let cfg = Cfg::new(&k.kernel());
-        assert_eq!(cfg.blocks.iter().map(|b| b.first).collect::<Vec<_>>(), [0, 2, 3, 4]);
-        assert_eq!(cfg.callees(0).collect::<Vec<_>>(), [3]);
-        assert_eq!(cfg.graph.successors(0), [2, 1, 2]);
+        assert_eq!(cfg.blocks.iter().map(|b| b.first).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        assert_eq!(cfg.callees(0).collect::<Vec<_>>(), [4]);
+        assert_eq!(cfg.graph.successors(1), [3, 2, 3]);
         // The endless loop `bra self` is given a way out.
-        assert_eq!(cfg.graph.successors(2), [2, cfg.exit()]);
-        assert_eq!(cfg.roots, [0, 3]);
+        assert_eq!(cfg.graph.successors(3), [3, cfg.exit()]);
+        assert_eq!(cfg.roots, [0, 4]);
     }
 
     #[test]

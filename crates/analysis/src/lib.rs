@@ -5,10 +5,13 @@
 //! [`Profile`](lanescope_ir::Profile): every lane slot that did no work gets a cause, and the parts add up to
 //! the whole exactly. [`rules`] turn that into findings. No I/O, and no knowledge of how counts were obtained.
 
+pub mod apportion;
+pub mod attribution;
 pub mod cfg;
 pub mod dom;
 pub mod graph;
 pub mod loops;
+pub mod regions;
 #[cfg(test)]
 pub(crate) mod testing;
 

@@ -1,14 +1,15 @@
 //! Convergence barriers: Volta and later.
 //!
-//! The rules, each measured on an H200 unless marked:
+//! The rules, as measured on an H200:
 //! - At a divergent branch the side with fewer lanes runs first, the fall-through side at a tie; the other side is pushed
 //!   on the stack of parked groups. When the running group blocks or exits, the top of the stack runs.
-//! - Adjacent entries of the stack with the same position merge just before a divergence pushes another entry, and when the
-//!   running group issues a memory instruction; never otherwise. Hence arrivals at BSYNC and EXIT are counted as hardware does.
+//! - Adjacent entries of the stack that one branch pushed for the same position merge just before a divergence pushes another
+//!   entry, and when the running group issues a memory instruction; never otherwise. Hence arrivals at BSYNC and EXIT are
+//!   counted as hardware counts them.
 //! - BSYNC holds its group until every lane recorded in the barrier has arrived, has exited, was removed by BREAK or has
-//!   executed YIELD since it last arrived at a BSYNC; then all that arrived go on as one group.
+//!   yielded; then all that arrived go on as one group.
 
-use super::list::List;
+use super::indirect;
 use super::{Convergence, Group, Reason, SyncMode, SyncPart, Waiting, YieldKind};
 use lanescope_ir::LaneMask;
 use lanescope_ir::op::control::ControlOp;
@@ -31,6 +32,14 @@ struct Held {
     hold: Hold,
 }
 
+/// A group that can run but does not.
+#[derive(Clone, Copy)]
+struct Parked {
+    group: Group,
+    /// The instruction that parked it. Groups of different origin do not merge.
+    from: u32,
+}
+
 /// A group that arrived at WARPSYNC.COLLECTIVE and goes on by itself afterwards.
 #[derive(Clone, Copy)]
 struct Member {
@@ -39,15 +48,18 @@ struct Member {
 }
 
 /// The convergence state of one warp on Volta and later.
+///
+/// The lists never hold more than one entry for each lane; they are empty, and nothing is allocated, until the warp diverges.
 #[derive(Clone)]
 pub struct Barrier {
     running: Group,
     live: LaneMask,
     exited: LaneMask,
+    /// Parked lanes that gave way at a YIELD.
     yielded: LaneMask,
-    parked: List<Group>,
-    held: List<Held>,
-    members: List<Member>,
+    parked: Vec<Parked>,
+    held: Vec<Held>,
+    members: Vec<Member>,
     barriers: [LaneMask; BARRIERS],
 }
 
@@ -55,9 +67,10 @@ impl Barrier {
     /// Runs the top of the stack if nobody runs.
     fn schedule(&mut self) {
         if self.running.mask.is_empty()
-            && let Some(group) = self.parked.pop()
+            && let Some(top) = self.parked.pop()
         {
-            self.running = group;
+            self.running = top.group;
+            self.yielded = self.yielded - top.group.mask;
         }
     }
 
@@ -65,60 +78,100 @@ impl Barrier {
         if self.parked.len() < 2 {
             return;
         }
-        let mut merged = List::new(self.parked[0]);
-        for &group in self.parked.iter() {
-            match merged.last_mut() {
-                Some(top) if top.pc == group.pc => top.mask = top.mask | group.mask,
-                _ => merged.push(group),
+        self.parked.dedup_by(|above, below| {
+            let same = above.group.pc == below.group.pc && above.from == below.from;
+            if same {
+                below.group.mask = below.group.mask | above.group.mask;
             }
-        }
-        self.parked = merged;
+            same
+        });
     }
 
-    /// Splits off `lanes` of the running group, the others staying in it at `next`. Returns those that left.
-    fn take(&mut self, lanes: LaneMask, next: u32) -> Option<Group> {
-        let group = Group { pc: self.running.pc, mask: self.running.mask & lanes };
-        self.running = Group { pc: next, mask: self.running.mask - lanes };
-        (!group.mask.is_empty()).then_some(group)
+    /// Takes `lanes` out of the running group, whose others go on at `next`. `None` if there are none.
+    fn take(&mut self, lanes: LaneMask, next: u32) -> Option<LaneMask> {
+        let taken = self.running.mask & lanes;
+        self.running = Group { pc: next, mask: self.running.mask - taken };
+        (!taken.is_empty()).then_some(taken)
     }
 
     /// Makes a released group run: at once if nobody runs, else when the running group stops.
-    fn resume(&mut self, group: Group) {
+    fn resume(&mut self, group: Group, from: u32) {
         if group.mask.is_empty() {
             return;
         }
         if self.running.mask.is_empty() {
             self.running = group;
         } else {
-            self.parked.push(group);
+            self.parked.push(Parked { group, from });
         }
     }
 
     /// Releases whatever the current state no longer holds.
+    #[inline]
     fn settle(&mut self) {
-        while !self.held.is_empty() && self.release_one() {}
+        if !self.held.is_empty() {
+            self.settle_held();
+        }
     }
 
-    fn release_one(&mut self) -> bool {
-        for i in 0..self.held.len() {
-            let hold = self.held[i].hold;
-            match hold {
-                Hold::Barrier(bar) => {
-                    if self.barrier_missing(bar).is_empty() {
-                        self.open_barrier(bar);
-                        return true;
-                    }
-                }
-                Hold::WarpSync { wanted, mode } => {
-                    if self.sync_missing(wanted).is_empty() {
-                        self.open_sync(wanted, mode);
-                        return true;
-                    }
-                }
-                Hold::Block => {}
-            }
+    fn settle_held(&mut self) {
+        while let Some(hold) = self.held.iter().map(|h| h.hold).find(|&h| self.is_open(h)) {
+            self.open(hold);
         }
-        false
+    }
+
+    fn is_open(&self, hold: Hold) -> bool {
+        match hold {
+            Hold::Barrier(bar) => self.barrier_missing(bar).is_empty(),
+            Hold::WarpSync { wanted, .. } => self.sync_missing(wanted).is_empty(),
+            Hold::Block => false,
+        }
+    }
+
+    fn open(&mut self, hold: Hold) {
+        if let Hold::WarpSync { mode: SyncMode::Collective { resume }, .. } = hold {
+            let entering = self.held_at(|h| h == hold);
+            self.forget_members(entering);
+            let members = self.held.iter().filter(|h| h.hold == hold).map(|h| Member { lanes: h.lanes, resume });
+            self.members.extend(members);
+        }
+        let passed = self.release(hold, LaneMask(u64::MAX));
+        if let Hold::Barrier(bar) = hold
+            && let Some(b) = self.barriers.get_mut(usize::from(bar))
+        {
+            *b = *b - passed;
+        }
+    }
+
+    /// Lets the lanes of `lanes` that wait for `hold` go on, as one group for each position. Returns them.
+    fn release(&mut self, hold: Hold, lanes: LaneMask) -> LaneMask {
+        let mut groups: Vec<(Group, u32)> = Vec::new();
+        let mut passed = LaneMask::EMPTY;
+        self.held.retain_mut(|h| {
+            let go = h.lanes & lanes;
+            if h.hold != hold || go.is_empty() {
+                return true;
+            }
+            passed = passed | go;
+            match groups.iter_mut().find(|(g, _)| g.pc == h.next) {
+                Some((g, _)) => g.mask = g.mask | go,
+                None => groups.push((Group { pc: h.next, mask: go }, h.pc)),
+            }
+            h.lanes = h.lanes - go;
+            !h.lanes.is_empty()
+        });
+        for (group, from) in groups {
+            self.resume(group, from);
+        }
+        passed
+    }
+
+    /// `lanes` are no longer inside a collective region.
+    fn forget_members(&mut self, lanes: LaneMask) {
+        self.members.retain_mut(|m| {
+            m.lanes = m.lanes - lanes;
+            !m.lanes.is_empty()
+        });
     }
 
     fn held_at(&self, is: impl Fn(Hold) -> bool) -> LaneMask {
@@ -135,44 +188,10 @@ impl Barrier {
         (wanted & self.live) - arrived
     }
 
-    /// Lanes held as `is` says, as one group for each position they go on at.
-    fn collect(&mut self, is: impl Fn(Hold) -> bool) -> List<Group> {
-        let mut groups: List<Group> = List::new(Group { pc: 0, mask: LaneMask::EMPTY });
-        self.held.retain(|h| {
-            if !is(h.hold) {
-                return true;
-            }
-            match groups.iter_mut().find(|g| g.pc == h.next) {
-                Some(g) => g.mask = g.mask | h.lanes,
-                None => groups.push(Group { pc: h.next, mask: h.lanes }),
-            }
-            false
-        });
-        groups
-    }
-
-    fn open_barrier(&mut self, bar: u8) {
-        let groups = self.collect(|h| h == Hold::Barrier(bar));
-        let mut passed = LaneMask::EMPTY;
-        for &group in groups.iter() {
-            passed = passed | group.mask;
-            self.resume(group);
-        }
-        if let Some(b) = self.barriers.get_mut(usize::from(bar)) {
-            *b = *b - passed;
-        }
-    }
-
-    fn open_sync(&mut self, wanted: LaneMask, mode: SyncMode) {
-        let is = |h: Hold| h == Hold::WarpSync { wanted, mode };
-        if let SyncMode::Collective { resume } = mode {
-            for h in self.held.iter().filter(|h| is(h.hold)) {
-                self.members.push(Member { lanes: h.lanes, resume });
-            }
-        }
-        let groups = self.collect(is);
-        for &group in groups.iter() {
-            self.resume(group);
+    fn hold(&mut self, lanes: LaneMask, next: u32, hold: Hold) {
+        let pc = self.running.pc;
+        if let Some(lanes) = self.take(lanes, next) {
+            self.held.push(Held { lanes, pc, next, hold });
         }
     }
 }
@@ -181,17 +200,27 @@ impl Convergence for Barrier {
     type Plan = ();
 
     fn new(_plan: &(), lanes: LaneMask, entry: u32) -> Self {
-        let nobody = Group { pc: 0, mask: LaneMask::EMPTY };
         Barrier {
             running: Group { pc: entry, mask: lanes },
             live: lanes,
             exited: LaneMask::EMPTY,
             yielded: LaneMask::EMPTY,
-            parked: List::new(nobody),
-            held: List::new(Held { lanes: LaneMask::EMPTY, pc: 0, next: 0, hold: Hold::Block }),
-            members: List::new(Member { lanes: LaneMask::EMPTY, resume: 0 }),
+            parked: Vec::new(),
+            held: Vec::new(),
+            members: Vec::new(),
             barriers: [LaneMask::EMPTY; BARRIERS],
         }
+    }
+
+    fn reset(&mut self, lanes: LaneMask, entry: u32) {
+        self.running = Group { pc: entry, mask: lanes };
+        self.live = lanes;
+        self.exited = LaneMask::EMPTY;
+        self.yielded = LaneMask::EMPTY;
+        self.parked.clear();
+        self.held.clear();
+        self.members.clear();
+        self.barriers = [LaneMask::EMPTY; BARRIERS];
     }
 
     fn supports(_op: &ControlOp) -> bool {
@@ -231,7 +260,7 @@ impl Convergence for Barrier {
 
     #[inline]
     fn branch(&mut self, taken: LaneMask, target: u32, next: u32) -> bool {
-        let all = self.running.mask;
+        let Group { pc: from, mask: all } = self.running;
         let taken = Group { pc: target, mask: taken & all };
         let rest = Group { pc: next, mask: all - taken.mask };
         if taken.mask.is_empty() {
@@ -244,50 +273,46 @@ impl Convergence for Barrier {
         }
         self.merge_parked();
         let (first, second) = if taken.mask.count() < rest.mask.count() { (taken, rest) } else { (rest, taken) };
-        self.parked.push(second);
+        self.parked.push(Parked { group: second, from });
         self.running = first;
         true
     }
 
     fn indirect(&mut self, targets: &[Group], next: u32) -> bool {
-        let mut left: List<Group> = List::new(self.running);
+        let from = self.running.pc;
+        let mut groups: Vec<Group> = Vec::with_capacity(targets.len() + 1);
         let mut rest = self.running.mask;
-        for t in targets {
+        let leftover = Group { pc: next, mask: rest - targets.iter().fold(LaneMask::EMPTY, |m, t| m | t.mask) };
+        for t in targets.iter().chain([&leftover]) {
             let mask = t.mask & rest;
-            if !mask.is_empty() {
-                left.push(Group { pc: t.pc, mask });
-                rest = rest - mask;
+            rest = rest - mask;
+            match groups.iter_mut().find(|g| g.pc == t.pc) {
+                _ if mask.is_empty() => {}
+                Some(g) => g.mask = g.mask | mask,
+                None => groups.push(Group { pc: t.pc, mask }),
             }
         }
-        if !rest.is_empty() {
-            match left.iter_mut().find(|g| g.pc == next) {
-                Some(g) => g.mask = g.mask | rest,
-                None => left.push(Group { pc: next, mask: rest }),
-            }
-        }
-        if left.len() < 2 {
-            if let Some(group) = left.pop() {
-                self.running = group;
-            }
+        let Some((&first, others)) = groups.split_first() else { return false };
+        if others.is_empty() {
+            self.running = first;
             return false;
         }
         self.merge_parked();
-        let order = indirect_order(left);
-        for &group in order.iter().skip(1).rev() {
-            self.parked.push(group);
-        }
-        self.running = order[0];
+        indirect::order(&mut groups);
+        self.running = groups[0];
+        self.parked.extend(groups.iter().skip(1).rev().map(|&group| Parked { group, from }));
         true
     }
 
     fn exit(&mut self, lanes: LaneMask, next: u32) -> bool {
-        let gone = lanes & self.running.mask;
-        self.running = Group { pc: next, mask: self.running.mask - gone };
+        let Some(gone) = self.take(lanes, next) else { return false };
+        let split = !self.running.mask.is_empty();
         self.live = self.live - gone;
         self.exited = self.exited | gone;
-        self.yielded = self.yielded - gone;
+        if !self.members.is_empty() {
+            self.forget_members(gone);
+        }
         self.settle();
-        let split = !gone.is_empty() && !self.running.mask.is_empty();
         self.schedule();
         split
     }
@@ -298,16 +323,18 @@ impl Convergence for Barrier {
     }
 
     fn sync(&mut self, bar: u8, lanes: LaneMask, next: u32) {
-        let Some(group) = self.take(lanes, next) else { return };
-        self.yielded = self.yielded - group.mask;
-        self.held.push(Held { lanes: group.mask, pc: group.pc, next, hold: Hold::Barrier(bar) });
+        if lanes.contains(self.running.mask) && self.barrier(bar) & self.live == self.running.mask {
+            self.running.pc = next;
+            self.set_barrier(bar, LaneMask::EMPTY);
+            return;
+        }
+        self.hold(lanes, next, Hold::Barrier(bar));
         self.settle();
         self.schedule();
     }
 
     fn break_from(&mut self, bar: u8, lanes: LaneMask) {
         self.set_barrier(bar, self.barrier(bar) - lanes);
-        self.settle();
     }
 
     fn barrier(&self, bar: u8) -> LaneMask {
@@ -318,6 +345,7 @@ impl Convergence for Barrier {
     fn set_barrier(&mut self, bar: u8, mask: LaneMask) {
         if let Some(b) = self.barriers.get_mut(usize::from(bar)) {
             *b = mask;
+            self.settle();
         }
     }
 
@@ -333,9 +361,8 @@ impl Convergence for Barrier {
         }
         let pc = self.running.pc;
         for p in parts {
-            if let Some(group) = self.take(p.lanes, next) {
-                self.held.push(Held { lanes: group.mask, pc, next, hold: Hold::WarpSync { wanted: p.wanted, mode } });
-            }
+            self.running.pc = pc;
+            self.hold(p.lanes, next, Hold::WarpSync { wanted: p.wanted, mode });
         }
         self.running.pc = next;
         self.settle();
@@ -343,36 +370,39 @@ impl Convergence for Barrier {
     }
 
     fn end_collective(&mut self, next: u32) {
-        let inside = self.running.mask;
-        let mut leaving: List<Group> = List::new(self.running);
-        self.members.retain(|m| {
-            let lanes = m.lanes & inside;
-            if !lanes.is_empty() {
-                leaving.push(Group { pc: m.resume, mask: lanes });
-                m.lanes = m.lanes - lanes;
-            }
-            !m.lanes.is_empty()
-        });
+        let Group { pc: from, mask: inside } = self.running;
+        let leaving: Vec<Group> = self
+            .members
+            .iter()
+            .map(|m| Group { pc: m.resume, mask: m.lanes & inside })
+            .filter(|g| !g.mask.is_empty())
+            .collect();
+        self.forget_members(inside);
         let known = leaving.iter().fold(LaneMask::EMPTY, |m, g| m | g.mask);
         self.running = Group { pc: next, mask: inside - known };
-        for &group in leaving.iter().rev() {
-            self.resume(group);
+        for group in leaving.into_iter().rev() {
+            self.resume(group, from);
         }
-        self.schedule();
     }
 
     fn yield_now(&mut self, kind: YieldKind, next: u32) {
+        let from = self.running.pc;
         self.running.pc = next;
+        let gives_way = self.running;
+        if self.parked.is_empty() && self.held.is_empty() {
+            return;
+        }
+        self.running.mask = LaneMask::EMPTY;
         if kind == YieldKind::Yield {
-            self.yielded = self.yielded | self.running.mask;
+            self.yielded = self.yielded | gives_way.mask;
             self.settle();
         }
+        self.parked.insert(0, Parked { group: gives_way, from });
+        self.schedule();
     }
 
     fn wait_block(&mut self, lanes: LaneMask, next: u32) {
-        if let Some(group) = self.take(lanes, next) {
-            self.held.push(Held { lanes: group.mask, pc: group.pc, next, hold: Hold::Block });
-        }
+        self.hold(lanes, next, Hold::Block);
         self.schedule();
     }
 
@@ -381,22 +411,7 @@ impl Convergence for Barrier {
     }
 
     fn release_block(&mut self, lanes: LaneMask) {
-        let mut groups: List<Group> = List::new(self.running);
-        self.held.retain(|h| {
-            let go = h.lanes & lanes;
-            if h.hold != Hold::Block || go.is_empty() {
-                return true;
-            }
-            match groups.iter_mut().find(|g| g.pc == h.next) {
-                Some(g) => g.mask = g.mask | go,
-                None => groups.push(Group { pc: h.next, mask: go }),
-            }
-            h.lanes = h.lanes - go;
-            !h.lanes.is_empty()
-        });
-        for &group in groups.iter() {
-            self.resume(group);
-        }
+        self.release(Hold::Block, lanes);
     }
 
     fn waiting(&self) -> Vec<Waiting> {
@@ -409,30 +424,6 @@ impl Convergence for Barrier {
     }
 
     fn parked(&self) -> Vec<Group> {
-        self.parked.to_vec()
+        self.parked.iter().map(|p| p.group).collect()
     }
-}
-
-/// The order in which the targets of an indirect branch run: the target of the lowest lane is split from the rest, the smaller
-/// of the two runs first (at a tie the lowest lane's), and the rest is split again in the same way.
-fn indirect_order(groups: List<Group>) -> List<Group> {
-    let mut order = List::new(groups[0]);
-    let mut last: List<Group> = List::new(groups[0]);
-    let mut left = groups;
-    left.sort_by_key(|g| g.mask.0.trailing_zeros());
-    let mut start = 0;
-    while start < left.len() {
-        let size = left[start].mask.count();
-        let rest: u32 = left[start + 1..].iter().map(|g| g.mask.count()).sum();
-        if start + 1 < left.len() && rest < size {
-            last.push(left[start]);
-        } else {
-            order.push(left[start]);
-        }
-        start += 1;
-    }
-    while let Some(group) = last.pop() {
-        order.push(group);
-    }
-    order
 }

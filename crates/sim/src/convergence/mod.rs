@@ -11,7 +11,7 @@
 //! [`Convergence::stop_pc`]).
 
 mod barrier;
-mod list;
+mod indirect;
 
 use lanescope_ir::LaneMask;
 use lanescope_ir::op::control::ControlOp;
@@ -115,6 +115,8 @@ pub trait Convergence: Sized + Clone + Send {
 
     /// All of `lanes` at `entry`.
     fn new(plan: &Self::Plan, lanes: LaneMask, entry: u32) -> Self;
+    /// As new, keeping what is allocated. For the next block on the same warp.
+    fn reset(&mut self, lanes: LaneMask, entry: u32);
     /// Whether this model knows the operation. Asked once for each instruction of a kernel before a launch; operations that
     /// are not known are refused there and never reach the model.
     fn supports(op: &ControlOp) -> bool;
@@ -127,7 +129,8 @@ pub trait Convergence: Sized + Clone + Send {
     fn exited(&self) -> LaneMask;
     /// Whether some group other than the running one exists. While this is false [`memory_issued`](Convergence::memory_issued) does nothing.
     fn has_parked(&self) -> bool;
-    /// Moves the running group to `pc`, without any other effect.
+    /// Moves the running group to `pc`, without any other effect. The engine calls it before any operation below, so that the model
+    /// knows which instruction is meant.
     fn set_pc(&mut self, pc: u32);
     /// An instruction at which the running group must be handed to [`arrive`](Convergence::arrive) before it is issued. Always the first of a basic block.
     fn stop_pc(&self) -> Option<u32> {

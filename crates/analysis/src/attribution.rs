@@ -389,3 +389,143 @@ fn leavers(kernel: &Kernel, s: &Structure, l: Option<u32>, inst: u32, taken: u64
         _ => taken.max(1),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Builder, branch_counts, counts};
+    use lanescope_ir::{LaneCounts, LaunchShape};
+
+    fn profile(counts: Vec<LaneCounts>, branches: Vec<lanescope_ir::BranchCounts>) -> Profile {
+        let shape = LaunchShape { grid: [1; 3], block: [32, 1, 1], warp_size: 32 };
+        Profile { shape, counts, branches, loops: vec![] }
+    }
+
+    fn attribute(k: &Builder, p: &Profile) -> Attribution {
+        let kernel = k.kernel();
+        Attribution::new(&kernel, &Structure::new(&kernel), p)
+    }
+
+    #[test]
+    fn an_if_in_an_if() {
+        let mut k = Builder::new();
+        // 0 bssy, 1 @P0 bra 5, 2 bssy B1, 3 @P1 bra 4(bsync), 4 bsync B1, 5 bsync B0, 6 exit
+        k.bssy(0, 7).bra_if(0, 6).bssy(1, 6).bra_if(1, 5).nop().bsync(1).bsync(0).exit();
+        let c = vec![
+            counts(1, 32),
+            counts(1, 32),
+            counts(1, 16),
+            counts(1, 16),
+            counts(1, 4),
+            counts(2, 16),
+            counts(2, 32),
+            counts(1, 32),
+        ];
+        let b = vec![branch_counts(1, 1, 1, 16, 16), branch_counts(3, 1, 1, 12, 4)];
+        let a = attribute(&k, &profile(c, b));
+        assert_eq!(a.instructions[1].lost, 0);
+        assert_eq!(a.instructions[3].parts, [Part { cause: Cause::Branch(1), lanes: 16, estimate: false }]);
+        // 28 lanes are missing in the inner side: 16 since the outer branch, 12 since the inner one.
+        assert_eq!(
+            a.instructions[4].parts,
+            [
+                Part { cause: Cause::Branch(1), lanes: 16, estimate: true },
+                Part { cause: Cause::Branch(3), lanes: 12, estimate: true }
+            ]
+        );
+        assert_eq!(a.lost, 16 + 16 + 28 + 48 + 32);
+    }
+
+    #[test]
+    fn a_loop_and_a_guard_before_it() {
+        let mut k = Builder::new();
+        // 0 @P0 exit, 1 bssy, 2 nop, 3 @P1 bra 2, 4 bsync, 5 exit
+        k.exit_if(0).bssy(0, 5).nop().bra_if(1, 2).bsync(0).exit();
+        let left = |i, t, x| LaneCounts { lanes_exited: x, ..counts(i, t) };
+        let c = vec![counts(1, 32), left(1, 30, 2), left(4, 60, 8), left(4, 60, 8), left(2, 30, 4), left(1, 30, 2)];
+        let exit = lanescope_ir::BranchCounts { kind: BranchKind::Exit, ..branch_counts(0, 1, 1, 2, 30) };
+        let a = attribute(&k, &profile(c, vec![exit, branch_counts(3, 4, 1, 30, 30)]));
+        let trips = Cause::Trips { branch: 3, header: 2 };
+        assert_eq!(
+            a.instructions[2].parts,
+            [
+                Part { cause: Cause::Exit(0), lanes: 8, estimate: false },
+                Part { cause: trips, lanes: 60, estimate: false }
+            ]
+        );
+        assert_eq!(a.instructions[4].parts[1], Part { cause: trips, lanes: 30, estimate: false });
+        assert_eq!(a.causes[0].cause, trips);
+        assert_eq!(a.causes[0].warp_instructions, 150.0 / 32.0);
+    }
+
+    #[test]
+    fn foreign_counters_without_detail_still_add_up() {
+        let mut k = Builder::new();
+        k.nop().exit();
+        let a = attribute(&k, &profile(vec![counts(2, 3), counts(1, 99)], vec![]));
+        assert_eq!(a.instructions[0].parts, [Part { cause: Cause::Unknown, lanes: 61, estimate: false }]);
+        assert_eq!(a.instructions[1].lost, 0);
+    }
+
+    #[test]
+    fn parts_add_up_to_the_whole() {
+        arbtest::arbtest(|u| {
+            let n = u.int_in_range(1..=16u32)?;
+            let mut k = Builder::new();
+            for _ in 0..n {
+                match u.int_in_range(0..=7u8)? {
+                    0 => k.nop(),
+                    1 => k.bra(u.int_in_range(0..=n)?),
+                    2 => k.exit_if(0),
+                    3 => k.bssy(0, u.int_in_range(0..=n)?),
+                    4 => k.bsync(0),
+                    5 => k.call(u.int_in_range(0..=n)?),
+                    6 => k.ret(),
+                    _ => k.bra_if(0, u.int_in_range(0..=n)?),
+                };
+            }
+            k.exit();
+            let mut c = Vec::new();
+            let mut b = Vec::new();
+            for i in 0..=n {
+                let big: bool = u.ratio(1, 8)?;
+                let top = if big { u64::MAX } else { 100 };
+                let mut one = counts(u.int_in_range(0..=top)?, u.int_in_range(0..=top)?);
+                one.thread_inst_executed_pred_on = u.int_in_range(0..=top)?;
+                one.lanes_missing = u.int_in_range(0..=top)?;
+                one.lanes_exited = u.int_in_range(0..=top)?;
+                c.push(one);
+                if u.arbitrary()? {
+                    let kind = *u.choose(&[BranchKind::Branch, BranchKind::Exit, BranchKind::Indirect])?;
+                    let mut x = branch_counts(i, 9, u.int_in_range(0..=9)?, u.int_in_range(0..=top)?, 3);
+                    x.kind = kind;
+                    b.push(x);
+                }
+            }
+            let p = profile(c, b);
+            let a = attribute(&k, &p);
+            let mut sum = 0u64;
+            for (c, i) in p.counts.iter().zip(&a.instructions) {
+                let slots = u128::from(c.inst_executed) * 32;
+                let lost = slots.saturating_sub(c.thread_inst_executed.into()).min(u64::MAX.into());
+                assert_eq!(u128::from(i.lost), lost);
+                assert_eq!(i.parts.iter().map(|p| u128::from(p.lanes)).sum::<u128>(), lost);
+                sum = sum.saturating_add(i.lost);
+            }
+            assert_eq!(sum, a.lost);
+            if sum < u64::MAX {
+                assert_eq!(a.causes.iter().map(|c| c.lanes).sum::<u64>(), sum);
+                let kernel = k.kernel();
+                let s = Structure::new(&kernel);
+                let lines = crate::lines::lines(&kernel, &s, &p, &a);
+                assert_eq!(lines.iter().map(|l| l.lost).sum::<u64>(), sum);
+                for l in &lines {
+                    assert_eq!(l.parts.iter().map(|p| p.lanes).sum::<u64>(), l.lost);
+                }
+                crate::analyse(&kernel, &p);
+            }
+            Ok(())
+        })
+        .budget_ms(2_000);
+    }
+}

@@ -10,12 +10,20 @@ pub mod attribution;
 pub mod cfg;
 pub mod dom;
 pub mod graph;
+pub mod lines;
 pub mod loops;
 pub mod regions;
+pub mod rules;
+mod survey;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod words;
 
+pub use attribution::{Attribution, Cause, CauseTotal, Part};
 pub use cfg::{Block, Cfg};
 pub use dom::Dominators;
 pub use graph::Graph;
+pub use lines::{Line, Place};
 pub use loops::{Loop, Loops};
+pub use regions::{Region, Structure};
+pub use survey::{Analysis, LoopStat, Trips, analyse};

@@ -1,7 +1,10 @@
 //! Hand-built kernels for tests: one method an instruction, targets as instruction numbers.
 
 use lanescope_ir::op::control::{ControlOp, Indirect};
-use lanescope_ir::{BarrierReg, Function, InstId, Instruction, Kernel, Op, Pred, PredSrc, Src, TargetTable};
+use lanescope_ir::{
+    BarrierReg, BranchCounts, BranchKind, Function, InstId, Instruction, Kernel, LaneCounts, Op, Pred, PredSrc, Src,
+    TargetTable,
+};
 
 /// Collects instructions.
 #[derive(Default)]
@@ -20,9 +23,6 @@ impl Builder {
     }
     pub(crate) fn nop(&mut self) -> &mut Self {
         self.push(PredSrc::TRUE, Op::Nop, "NOP")
-    }
-    pub(crate) fn nop_if(&mut self, p: u16) -> &mut Self {
-        self.push(PredSrc::of(Pred(p)), Op::Nop, &format!("@P{p} IADD3 R0, R0, 0x1, RZ"))
     }
     pub(crate) fn bra(&mut self, target: u32) -> &mut Self {
         self.push(PredSrc::TRUE, branch(target), &format!("BRA {:#x}", target * 16))
@@ -86,4 +86,19 @@ fn branch(target: u32) -> Op {
 
 fn nowhere() -> Indirect {
     Indirect { reg: [Src::ZERO; 2], base: 0 }
+}
+
+/// Counters without missing lanes.
+pub(crate) fn counts(issues: u64, lanes: u64) -> LaneCounts {
+    LaneCounts {
+        inst_executed: issues,
+        thread_inst_executed: lanes,
+        thread_inst_executed_pred_on: lanes,
+        ..LaneCounts::default()
+    }
+}
+
+/// Counters of a conditional branch.
+pub(crate) fn branch_counts(inst: u32, executed: u64, divergent: u64, taken: u64, not_taken: u64) -> BranchCounts {
+    BranchCounts { inst, kind: BranchKind::Branch, executed, divergent, lanes_taken: taken, lanes_not_taken: not_taken }
 }

@@ -1,0 +1,89 @@
+//! Numbers and places in the words of a finding.
+
+use lanescope_ir::Kernel;
+
+/// A count with thousands separators: `1,234,567`.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A share as a percentage that never looks like none or all when it is not: `0.0004 %`, `99.997 %`.
+pub fn percent(share: f64) -> String {
+    if !share.is_finite() {
+        return "-".into();
+    }
+    let value = share * 100.0;
+    for digits in 1..=9usize {
+        let text = format!("{value:.digits$}");
+        let shown: f64 = text.parse().unwrap_or(value);
+        if (shown != 0.0 || value == 0.0) && (shown != 100.0 || value == 100.0) {
+            return format!("{text} %");
+        }
+    }
+    format!("{value:e} %")
+}
+
+/// `part` of `whole` as a percentage.
+pub fn share(part: u64, whole: u128) -> String {
+    percent(if whole == 0 { 0.0 } else { part as f64 / whole as f64 })
+}
+
+/// A mean with two decimals, or more if it would look like a whole number of lanes that it is not.
+pub fn lanes(value: f64) -> String {
+    for digits in 2..=9usize {
+        let text = format!("{value:.digits$}");
+        let shown: f64 = text.parse().unwrap_or(value);
+        if shown.fract() != 0.0 || value.fract() == 0.0 {
+            return text;
+        }
+    }
+    format!("{value}")
+}
+
+/// `kernel.cu:9`, or nothing without a line table.
+pub fn at_line(kernel: &Kernel, inst: u32) -> Option<String> {
+    let location = kernel.source.get(inst as usize)?;
+    let file = kernel.source.file(location);
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    Some(format!("{name}:{}", location.line))
+}
+
+/// Where an instruction is, for a sentence: `kernel.cu:9 (pc 0x02c0)`, or `pc 0x02c0`.
+pub fn place(kernel: &Kernel, inst: u32) -> String {
+    let pc = kernel.instructions.get(inst as usize).map_or(0, |i| i.pc);
+    match at_line(kernel, inst) {
+        Some(line) => format!("{line} (pc {pc:#06x})"),
+        None => format!("pc {pc:#06x}"),
+    }
+}
+
+/// An instruction's text, shortened.
+pub fn text(kernel: &Kernel, inst: u32) -> &str {
+    kernel.text.get(inst as usize).map_or("?", String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures() {
+        assert_eq!([count(0), count(999), count(1000), count(12_345_678)], ["0", "999", "1,000", "12,345,678"]);
+        assert_eq!(percent(0.5), "50.0 %");
+        assert_eq!(percent(1.0), "100.0 %");
+        assert_eq!(percent(0.999_99), "99.999 %");
+        assert_eq!(percent(0.000_000_4), "0.00004 %");
+        assert_eq!(percent(0.0), "0.0 %");
+        assert_eq!(lanes(32.0), "32.00");
+        assert_eq!(lanes(31.999_9), "31.9999");
+        assert_eq!(lanes(2.181), "2.18");
+    }
+}

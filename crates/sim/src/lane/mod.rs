@@ -9,6 +9,8 @@ pub mod double;
 pub mod float;
 pub mod half;
 pub mod int;
+mod mufu;
+mod round;
 
 use lanescope_ir::op::LaneFn;
 

@@ -3,7 +3,7 @@
 //! `.debug_line` maps SASS to the source language, `.nv_debug_line_sass` maps it to PTX. Every
 //! kernel's sequence starts at address 0 in the file; a relocation on that address says which text
 //! section is meant. NVIDIA adds extended opcode 0x90 with two ULEB128 operands: the row that holds
-//! the call site (counted from 1 in the order rows are emitted, 0 for none) and the called
+//! the call site (counted from 1 in the order the sequence emits rows, 0 for none) and the called
 //! function's name as an offset into `.debug_str`. Both stay in force until the next such opcode.
 
 use std::collections::HashMap;
@@ -228,9 +228,9 @@ enum Targets {
     Relocated(Vec<(usize, u64)>),
 }
 
-/// Where a unit's rows and files start among the module's.
+/// Where a unit's files and a sequence's rows start among the module's.
 #[derive(Clone, Copy)]
-struct Unit {
+struct Place {
     first_row: usize,
     first_file: usize,
     files: usize,
@@ -270,7 +270,7 @@ impl Builder {
         let first_file = self.lines.files.len();
         self.add_files(header);
         let files = self.lines.files.len() - first_file;
-        let place = Unit { first_row: self.lines.rows.len(), first_file, files };
+        let mut place = Place { first_row: self.lines.rows.len(), first_file, files };
         let mut instructions = header.instructions();
         let mut state = State::START;
         loop {
@@ -279,7 +279,7 @@ impl Builder {
                 Ok(None) => return Ok(()),
                 Err(e) => return Err(self.fail(at, e.to_string())),
             };
-            self.step(header, instruction, &mut state, place).map_err(|what| self.fail(at, what))?;
+            self.step(header, instruction, &mut state, &mut place).map_err(|what| self.fail(at, what))?;
         }
     }
 
@@ -306,7 +306,7 @@ impl Builder {
         header: &LineProgramHeader<Slice<'_>>,
         instruction: LineInstruction<Slice<'_>>,
         state: &mut State,
-        place: Unit,
+        place: &mut Place,
     ) -> std::result::Result<(), String> {
         let unit = u64::from(header.minimum_instruction_length());
         let special = |opcode: u8| {
@@ -342,6 +342,7 @@ impl Builder {
                     self.lines.sections.entry(section).or_default().push((state.pc, None));
                 }
                 *state = State::START;
+                place.first_row = self.lines.rows.len();
             }
             LineInstruction::UnknownExtended(INLINED_CALL, mut operands) => {
                 let mut operand = || operands.read_uleb128().map_err(|e| e.to_string());
@@ -353,7 +354,7 @@ impl Builder {
         Ok(())
     }
 
-    fn emit(&mut self, state: &State, place: Unit) -> std::result::Result<(), String> {
+    fn emit(&mut self, state: &State, place: &Place) -> std::result::Result<(), String> {
         let index = u32::try_from(self.lines.rows.len()).map_err(|_| "too many rows".to_owned())?;
         let caller = match state.caller {
             0 => None,

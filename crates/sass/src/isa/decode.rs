@@ -4,7 +4,7 @@ use super::arch::Arch;
 use super::eval::{Unknown, Word};
 use super::inst::{Bank, ConstOperand, File, Instruction, MemOperand, Operand, PredOperand, RegOperand, Sign};
 use super::load;
-use super::tables::{Kind, NodeId, OperandRule, Row, Tables, slice};
+use super::tables::{Flag, Kind, Modifier, NodeId, Number, OperandRule, Row, SignRule, Tables, slice};
 use arrayvec::ArrayVec;
 use std::sync::OnceLock;
 
@@ -129,10 +129,31 @@ impl Decoder {
 
     /// Decodes the word `raw` (low 64 bits first in memory) that stands `pc` bytes into its section.
     pub fn decode(&self, pc: u32, raw: u128) -> Result<Instruction, DecodeError> {
+        // One place from the start, so that the large value is built where the caller wants it.
+        let mut result = Ok(Instruction {
+            pc,
+            raw,
+            guard: PredOperand { file: File::Vector, index: 7, negated: false },
+            mnemonic: "",
+            mods: ArrayVec::new(),
+            operands: ArrayVec::new(),
+        });
+        let filled = match &mut result {
+            Ok(inst) => self.fill(inst),
+            Err(_) => Ok(()),
+        };
+        if let Err(error) = filled {
+            result = Err(error);
+        }
+        result
+    }
+
+    /// Fills in all that follows from `raw` and `pc`.
+    fn fill(&self, inst: &mut Instruction) -> Result<(), DecodeError> {
+        let (pc, raw) = (inst.pc, inst.raw);
         let row = self.find(pc, raw)?;
-        let guard = PredOperand { file: row.guard_file, index: (raw >> 12) as u8 & 7, negated: raw >> 15 & 1 == 1 };
-        let mut inst =
-            Instruction { pc, raw, guard, mnemonic: row.mnemonic, mods: ArrayVec::new(), operands: ArrayVec::new() };
+        inst.guard = PredOperand { file: row.guard_file, index: (raw >> 12) as u8 & 7, negated: raw >> 15 & 1 == 1 };
+        inst.mnemonic = row.mnemonic;
         let unknown = |part, index: usize| DecodeError::UnknownValue {
             pc,
             raw,
@@ -141,8 +162,8 @@ impl Decoder {
             part,
             index: u8::try_from(index).unwrap_or(u8::MAX),
         };
-        for (index, &node) in slice(&self.tables.modifiers, &row.modifiers).iter().enumerate() {
-            self.modifier(node, raw, &mut inst.mods).map_err(|Unknown| unknown("modifier", index))?;
+        for (index, modifier) in slice(&self.tables.modifiers, &row.modifiers).iter().enumerate() {
+            self.modifier(modifier, raw, &mut inst.mods).map_err(|Unknown| unknown("modifier", index))?;
         }
         let word = Word { raw, pc };
         for (index, rule) in slice(&self.tables.operands, &row.operands).iter().enumerate() {
@@ -150,7 +171,7 @@ impl Decoder {
             let pushed = operand.and_then(|o| inst.operands.try_push(o).map_err(|_| Unknown));
             pushed.map_err(|Unknown| unknown("operand", index))?;
         }
-        Ok(inst)
+        Ok(())
     }
 
     fn find(&self, pc: u32, raw: u128) -> Result<&'static Row, DecodeError> {
@@ -176,17 +197,24 @@ impl Decoder {
     #[inline]
     fn modifier<const N: usize>(
         &self,
-        node: NodeId,
+        modifier: &Modifier,
         raw: u128,
         mods: &mut ArrayVec<&'static str, N>,
     ) -> Result<(), Unknown> {
-        let token = self.tables.token(node, raw)?;
+        let token = match *modifier {
+            Modifier::Bit(bit, token) => {
+                return if bit.of(raw) == 0 { Ok(()) } else { mods.try_push(token).map_err(|_| Unknown) };
+            }
+            Modifier::Node(node) => self.tables.token(node, raw)?,
+        };
         if token == 0 {
             return Ok(());
         }
         let token = self.tables.tokens.get(usize::from(token)).ok_or(Unknown)?;
-        let parts = slice(&self.tables.parts, &token.parts);
-        mods.try_extend_from_slice(parts).map_err(|_| Unknown)
+        for part in slice(&self.tables.parts, &token.parts) {
+            mods.try_push(part).map_err(|_| Unknown)?;
+        }
+        Ok(())
     }
 
     #[inline]
@@ -196,13 +224,13 @@ impl Decoder {
             Kind::Pred(file) => Operand::Pred(PredOperand {
                 file,
                 index: self.index(rule.value, word, 7)?,
-                negated: self.flag(rule.sign, word)?,
+                negated: self.flag(rule.negated, word)?,
             }),
             Kind::Barrier => Operand::Barrier(self.index(rule.value, word, 255)?),
             Kind::Scoreboard => Operand::Scoreboard(self.index(rule.value, word, 255)?),
             Kind::Int => Operand::Int(self.required(rule.value, word)?),
             Kind::Float => {
-                let (format, bits) = self.tables.float(rule.value.ok_or(Unknown)?, word.raw)?;
+                let (format, bits) = self.tables.float(rule.content.ok_or(Unknown)?, word.raw)?;
                 Operand::Float { bits, format, suffix: self.text(rule.outer_suffix, word)? }
             }
             Kind::Const => {
@@ -218,7 +246,7 @@ impl Decoder {
                 let register = self.uniform(self.required(rule.desc, word)?)?;
                 Operand::Desc(register, self.text(rule.outer_suffix, word)?)
             }
-            Kind::Literal => Operand::Literal(self.text(rule.value, word)?),
+            Kind::Literal => Operand::Literal(self.text(rule.content, word)?),
         })
     }
 
@@ -311,38 +339,53 @@ impl Decoder {
     }
 
     #[inline]
-    fn optional(&self, node: Option<NodeId>, word: Word) -> Result<Option<i64>, Unknown> {
-        node.map_or(Ok(None), |node| self.tables.number(node, word))
+    fn optional(&self, number: Number, word: Word) -> Result<Option<i64>, Unknown> {
+        match number {
+            Number::Absent => Ok(None),
+            Number::Field(field) => Ok(Some(field.of(word.raw) as i64)),
+            Number::Node(node) => self.tables.number(node, word),
+        }
     }
 
     #[inline]
-    fn required(&self, node: Option<NodeId>, word: Word) -> Result<i64, Unknown> {
-        self.optional(node, word)?.ok_or(Unknown)
+    fn required(&self, number: Number, word: Word) -> Result<i64, Unknown> {
+        self.optional(number, word)?.ok_or(Unknown)
     }
 
     #[inline]
-    fn index(&self, node: Option<NodeId>, word: Word, last: u8) -> Result<u8, Unknown> {
-        let index = u8::try_from(self.required(node, word)?).map_err(|_| Unknown)?;
+    fn index(&self, number: Number, word: Word, last: u8) -> Result<u8, Unknown> {
+        let index = u8::try_from(self.required(number, word)?).map_err(|_| Unknown)?;
         if index <= last { Ok(index) } else { Err(Unknown) }
     }
 
     #[inline]
-    fn flag(&self, node: Option<NodeId>, word: Word) -> Result<bool, Unknown> {
-        node.map_or(Ok(false), |node| Ok(self.tables.token(node, word.raw)? != 0))
+    fn flag(&self, flag: Flag, word: Word) -> Result<bool, Unknown> {
+        match flag {
+            Flag::Never => Ok(false),
+            Flag::Bit(bit) => Ok(bit.of(word.raw) != 0),
+            Flag::Node(node) => Ok(self.tables.token(node, word.raw)? != 0),
+        }
     }
 
     #[inline]
     fn text(&self, node: Option<NodeId>, word: Word) -> Result<&'static str, Unknown> {
-        node.map_or(Ok(""), |node| Ok(self.tables.text(self.tables.token(node, word.raw)?)))
+        match node {
+            None => Ok(""),
+            Some(node) => Ok(self.tables.text(self.tables.token(node, word.raw)?)),
+        }
     }
 
     #[inline]
-    fn sign(&self, node: Option<NodeId>, word: Word) -> Result<Sign, Unknown> {
-        match self.text(node, word)? {
-            "" => Ok(Sign::None),
-            "-" => Ok(Sign::Neg),
-            "~" => Ok(Sign::Not),
-            _ => Err(Unknown),
+    fn sign(&self, rule: SignRule, word: Word) -> Result<Sign, Unknown> {
+        match rule {
+            SignRule::None => Ok(Sign::None),
+            SignRule::Bit(bit, sign) => Ok(if bit.of(word.raw) == 0 { Sign::None } else { sign }),
+            SignRule::Node(node) => match self.text(Some(node), word)? {
+                "" => Ok(Sign::None),
+                "-" => Ok(Sign::Neg),
+                "~" => Ok(Sign::Not),
+                _ => Err(Unknown),
+            },
         }
     }
 }

@@ -11,9 +11,10 @@
 //! It is our own data, yet it is read with the same care as a file: a truncated or inconsistent table
 //! yields `None`, never a panic.
 
-use super::inst::{File, FloatFormat};
+use super::inst::{File, FloatFormat, Sign};
 use super::tables::{
-    Adjust, Conjunction, Extra, Field, KINDS, Leaf, Node, NodeId, OperandRule, Row, Span, Tables, Token, TokenId, When,
+    Adjust, Conjunction, Extra, Field, Flag, KINDS, Leaf, Modifier, Node, NodeId, Number, OperandRule, Row, SignRule,
+    Slice, Span, Tables, Token, TokenId, When,
 };
 
 const MAGIC: &[u8] = b"SASSTAB1";
@@ -181,7 +182,7 @@ impl Loader {
                 let map = usize::try_from(self.number()?).ok()?;
                 let &(start, len) = self.maps.get(map)?;
                 match self.tables.runs.get(runs.start as usize..runs.end as usize)? {
-                    &[bits] => Node::Lookup { bits, start, len },
+                    &[bits] if Slice::new(bits).is_some() => Node::Lookup { bits: Slice::new(bits)?, start, len },
                     _ => Node::LookupRuns { runs, start, len },
                 }
             }
@@ -234,7 +235,10 @@ impl Loader {
             return None;
         }
         let plain = high.is_none() && !signed && shift == 0 && adjust == Adjust::None;
-        Some(if plain && low.width < 64 { Node::Field(low) } else { Node::Number { low, high, signed, shift, adjust } })
+        Some(match Slice::new(low) {
+            Some(slice) if plain && low.width < 64 => Node::Field(slice),
+            _ => Node::Number { low, high, signed, shift, adjust },
+        })
     }
 
     /// Architecture set, key, mnemonic, guard byte; condition (tag 0 always; 1 runs and values; 2
@@ -259,7 +263,8 @@ impl Loader {
         let start = end_of(&self.tables.modifiers)?;
         for _ in 0..self.count()? {
             let id = self.node_id()?;
-            self.tables.modifiers.push(id);
+            let modifier = self.modifier(id)?;
+            self.tables.modifiers.push(modifier);
         }
         let modifiers = start..end_of(&self.tables.modifiers)?;
         let start = end_of(&self.tables.operands)?;
@@ -291,41 +296,89 @@ impl Loader {
         let kind = *KINDS.get(usize::from(self.byte()?))?;
         let mut rule = OperandRule {
             kind,
-            value: None,
-            bank: None,
-            sign: None,
-            abs: None,
+            value: Number::Absent,
+            content: None,
+            bank: Number::Absent,
+            sign: SignRule::None,
+            negated: Flag::Never,
+            abs: Flag::Never,
             inner_suffix: None,
             outer_suffix: None,
-            reuse: None,
-            reg: None,
+            reuse: Flag::Never,
+            reg: Number::Absent,
             reg_suffix: None,
-            ureg: None,
-            offset: None,
-            desc: None,
-            space: None,
+            ureg: Number::Absent,
+            offset: Number::Absent,
+            desc: Number::Absent,
+            space: Flag::Never,
         };
         for _ in 0..self.count()? {
-            let slot = match self.byte()? {
-                0..=3 => &mut rule.value,
-                4 => &mut rule.bank,
-                5 => &mut rule.sign,
-                6 => &mut rule.abs,
-                7 => &mut rule.inner_suffix,
-                8 => &mut rule.outer_suffix,
-                9 => &mut rule.reuse,
-                10 => &mut rule.reg,
-                11 => &mut rule.reg_suffix,
-                12 => &mut rule.ureg,
-                13 => &mut rule.offset,
-                14 => &mut rule.desc,
-                15 => &mut rule.space,
+            let attribute = self.byte()?;
+            let id = self.node_id()?;
+            match attribute {
+                0..=3 => {
+                    rule.value = self.numeric(id)?;
+                    rule.content = Some(id);
+                }
+                4 => rule.bank = self.numeric(id)?,
+                5 => {
+                    rule.sign = self.sign(id)?;
+                    rule.negated = self.flag(id)?;
+                }
+                6 => rule.abs = self.flag(id)?,
+                7 => rule.inner_suffix = Some(id),
+                8 => rule.outer_suffix = Some(id),
+                9 => rule.reuse = self.flag(id)?,
+                10 => rule.reg = self.numeric(id)?,
+                11 => rule.reg_suffix = Some(id),
+                12 => rule.ureg = self.numeric(id)?,
+                13 => rule.offset = self.numeric(id)?,
+                14 => rule.desc = self.numeric(id)?,
+                15 => rule.space = self.flag(id)?,
                 _ => return None,
-            };
-            // The slot borrows only `rule`, so the reader is free.
-            *slot = Some(self.node_id()?);
+            }
         }
         Some(rule)
+    }
+}
+
+/// Shortcuts for the commonest expressions.
+impl Loader {
+    fn numeric(&self, id: NodeId) -> Option<Number> {
+        Some(match self.tables.nodes.get(usize::from(id))? {
+            Node::Field(slice) => Number::Field(*slice),
+            _ => Number::Node(id),
+        })
+    }
+
+    /// The bit and the token of a map of one bit whose 0 prints nothing.
+    fn single_bit(&self, id: NodeId) -> Option<(Slice, &Token)> {
+        let Node::Lookup { bits, start, len: 2 } = self.tables.nodes.get(usize::from(id))? else {
+            return None;
+        };
+        let start = *start as usize;
+        let &[1, set] = self.tables.map_tokens.get(start..start + 2)? else { return None };
+        let token = usize::from(set.checked_sub(1).filter(|&token| token != 0)?);
+        Some((*bits, self.tables.tokens.get(token)?))
+    }
+
+    fn flag(&self, id: NodeId) -> Option<Flag> {
+        Some(self.single_bit(id).map_or(Flag::Node(id), |(bit, _)| Flag::Bit(bit)))
+    }
+
+    fn sign(&self, id: NodeId) -> Option<SignRule> {
+        Some(match self.single_bit(id) {
+            Some((bit, token)) if token.text == "-" => SignRule::Bit(bit, Sign::Neg),
+            Some((bit, token)) if token.text == "~" => SignRule::Bit(bit, Sign::Not),
+            _ => SignRule::Node(id),
+        })
+    }
+
+    fn modifier(&self, id: NodeId) -> Option<Modifier> {
+        Some(match self.single_bit(id) {
+            Some((bit, token)) if !token.text.contains('.') => Modifier::Bit(bit, token.text),
+            _ => Modifier::Node(id),
+        })
     }
 }
 

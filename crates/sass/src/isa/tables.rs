@@ -4,7 +4,7 @@
 //! which a node refers only to earlier ones. Equal expressions are stored once, so all architectures
 //! together need a few thousand nodes.
 
-use super::inst::{File, FloatFormat};
+use super::inst::{File, FloatFormat, Sign};
 use std::ops::Range;
 
 /// Index into [`Tables::tokens`]; 0 is the empty token.
@@ -33,6 +33,64 @@ impl Field {
     pub(super) fn mask(self) -> u128 {
         u128::from(u64::MAX >> (64 - self.width.clamp(1, 64))) << (self.lo & 127)
     }
+}
+
+/// A field that lies in one half of the encoding, ready to be cut out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slice {
+    high: bool,
+    shift: u8,
+    mask: u64,
+}
+
+impl Slice {
+    /// `None` if the field reaches from the low into the high half.
+    pub(super) fn new(field: Field) -> Option<Self> {
+        let (first, last) = (field.lo, field.lo + (field.width - 1));
+        (first / 64 == last / 64).then_some(Slice {
+            high: first >= 64,
+            shift: first % 64,
+            mask: u64::MAX >> (64 - field.width),
+        })
+    }
+
+    #[inline]
+    pub(super) fn of(self, raw: u128) -> u64 {
+        let half = if self.high { (raw >> 64) as u64 } else { raw as u64 };
+        half >> (self.shift & 63) & self.mask
+    }
+}
+
+/// A yes-or-no attribute; most are one bit, which needs no expression.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Flag {
+    Never,
+    Bit(Slice),
+    Node(NodeId),
+}
+
+/// A sign attribute.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum SignRule {
+    None,
+    Bit(Slice, Sign),
+    Node(NodeId),
+}
+
+/// A numeric attribute.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Number {
+    Absent,
+    Field(Slice),
+    Node(NodeId),
+}
+
+/// A modifier.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Modifier {
+    /// This one token if the bit is set, nothing otherwise.
+    Bit(Slice, &'static str),
+    Node(NodeId),
 }
 
 /// A test that is more than "these bits have these values".
@@ -73,11 +131,11 @@ pub(super) enum Node {
     /// Always this number.
     Int(i64),
     /// One unsigned field.
-    Field(Field),
+    Field(Slice),
     /// One or two fields, low one first.
     Number { low: Field, high: Option<Field>, signed: bool, shift: u8, adjust: Adjust },
     /// One run of bits indexes a token map. `start..start + len` of [`Tables::map_tokens`].
-    Lookup { bits: Field, start: u32, len: u32 },
+    Lookup { bits: Slice, start: u32, len: u32 },
     /// Several runs of bits index a token map.
     LookupRuns { runs: Span, start: u32, len: u32 },
     /// The first leaf whose conjunction holds.
@@ -159,23 +217,27 @@ pub(super) const KINDS: [Kind; 17] = [
 pub(super) struct OperandRule {
     pub(super) kind: Kind,
     /// The main value: register number, immediate, literal.
-    pub(super) value: Option<NodeId>,
-    pub(super) bank: Option<NodeId>,
-    pub(super) sign: Option<NodeId>,
-    pub(super) abs: Option<NodeId>,
+    pub(super) value: Number,
+    /// The expression behind `value`, for floats and literals.
+    pub(super) content: Option<NodeId>,
+    pub(super) bank: Number,
+    pub(super) sign: SignRule,
+    /// `!` of a predicate.
+    pub(super) negated: Flag,
+    pub(super) abs: Flag,
     /// Suffix inside the absolute-value bars, or anywhere if there are none.
     pub(super) inner_suffix: Option<NodeId>,
     /// Suffix outside the bars.
     pub(super) outer_suffix: Option<NodeId>,
-    pub(super) reuse: Option<NodeId>,
-    pub(super) reg: Option<NodeId>,
+    pub(super) reuse: Flag,
+    pub(super) reg: Number,
     pub(super) reg_suffix: Option<NodeId>,
-    pub(super) ureg: Option<NodeId>,
-    pub(super) offset: Option<NodeId>,
+    pub(super) ureg: Number,
+    pub(super) offset: Number,
     /// Descriptor or bindless-bank register.
-    pub(super) desc: Option<NodeId>,
+    pub(super) desc: Number,
     /// Whether a blank separates `c[..]` from `[..]`.
-    pub(super) space: Option<NodeId>,
+    pub(super) space: Flag,
 }
 
 /// One operand form of one opcode.
@@ -207,7 +269,7 @@ pub(super) struct Tables {
     pub(super) leaves: Vec<Leaf>,
     pub(super) nodes: Vec<Node>,
     pub(super) set_words: Vec<u64>,
-    pub(super) modifiers: Vec<NodeId>,
+    pub(super) modifiers: Vec<Modifier>,
     pub(super) operands: Vec<OperandRule>,
     pub(super) rows: Vec<Row>,
 }

@@ -63,7 +63,7 @@ pub enum ConvertFn {
         nan_to_zero: bool,
     },
     /// Float to float. `F2F`, `cvt.rn.f16.f32`. NaNs: to and from f64 the sign and the top of the mantissa are kept
-    /// and the NaN made quiet; otherwise all ones but the sign.
+    /// and the NaN made quiet, except from f32 with `ftz`; otherwise all ones but the sign.
     FloatToFloat {
         /// Source format.
         from: Float,

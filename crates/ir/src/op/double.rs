@@ -1,20 +1,30 @@
 //! f64 functions.
 //!
 //! Sources are pairs of words, low first: a is `src[0..2]`, b `src[2..4]`, c `src[4..6]`; the result is `dst[0..2]`.
-//! Arithmetic hands a NaN source on, made quiet: the addend's before a factor's, a's before b's; of a sum, b's before
-//! a's. An invalid operation gives `0xfff8000000000000`.
+//! Arithmetic hands a NaN source on, made quiet, its sign as it was whatever [`Signs`] say: the last one if there are
+//! several (c before b before a). An invalid operation gives `0xfff8000000000000`.
 
 use super::float::{Compare, Rounding};
+
+/// Sign changes of the sources of an arithmetic operation, bit i for source i. They are part of the function, not of
+/// the source, since they leave a NaN alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Signs {
+    /// Magnitudes, taken before negation.
+    pub magnitude: u8,
+    /// Negated sources.
+    pub negate: u8,
+}
 
 /// f64 functions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DoubleFn {
     /// a + b. `DADD`, `add.f64`.
-    Add(Rounding),
+    Add(Rounding, Signs),
     /// a * b. `DMUL`, `mul.f64`.
-    Mul(Rounding),
+    Mul(Rounding, Signs),
     /// a * b + c, rounded once. `DFMA`, `fma.f64`.
-    Fma(Rounding),
+    Fma(Rounding, Signs),
     /// `pdst[0]` = (a R b) op `psrc[0]`; `pdst[1]` = not (a R b) op `psrc[0]`. `DSETP`, `setp.f64`.
     Compare(Compare),
     /// `pdst[0]` = whether a is the one to take as the smaller if `smaller`, else as the larger; a NaN is not taken

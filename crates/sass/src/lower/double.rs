@@ -1,12 +1,13 @@
 //! Lowering of the double family.
 
-use lanescope_ir::op::double::DoubleFn;
+use lanescope_ir::op::double::{DoubleFn, Signs};
 use lanescope_ir::op::float::{Combine, Compare, Rounding};
 use lanescope_ir::op::{LaneFn, LaneOp};
-use lanescope_ir::{Op, PredSrc};
+use lanescope_ir::{Op, PredSrc, Src};
 
 use super::float::{combination, expect, relation, rounding, unknown};
 use super::operands::{Cx, Lowered, refuse};
+use crate::isa::inst::Sign;
 
 pub(super) fn lower(cx: &Cx) -> Option<Lowered<Op>> {
     let op = match cx.inst.mnemonic {
@@ -19,7 +20,7 @@ pub(super) fn lower(cx: &Cx) -> Option<Lowered<Op>> {
     Some(op.map(Op::Lane))
 }
 
-fn arithmetic(cx: &Cx, sources: usize, f: fn(Rounding) -> DoubleFn) -> Lowered<LaneOp> {
+fn arithmetic(cx: &Cx, sources: usize, f: fn(Rounding, Signs) -> DoubleFn) -> Lowered<LaneOp> {
     expect(cx, sources + 1)?;
     let mut round = Rounding::Nearest;
     for name in &cx.inst.mods {
@@ -28,11 +29,20 @@ fn arithmetic(cx: &Cx, sources: usize, f: fn(Rounding) -> DoubleFn) -> Lowered<L
             None => return unknown(name),
         }
     }
-    let mut op = LaneOp::new(LaneFn::Double(f(round)));
-    op.dst = cx.dst64(0)?;
-    for (i, words) in op.src.chunks_exact_mut(2).enumerate().take(sources) {
-        words.copy_from_slice(&cx.dsrc(i + 1)?);
+    let (mut src, mut signs) = ([Src::ZERO; 6], Signs::default());
+    for (i, words) in src.chunks_exact_mut(2).enumerate().take(sources) {
+        let (raw, sign, abs) = cx.raw64(i + 1)?;
+        match sign {
+            Sign::None => {}
+            Sign::Neg => signs.negate |= 1 << i,
+            Sign::Not => return refuse(format!("operand {} is not an f64", i + 1)),
+        }
+        signs.magnitude |= u8::from(abs) << i;
+        words.copy_from_slice(&raw);
     }
+    let mut op = LaneOp::new(LaneFn::Double(f(round, signs)));
+    op.dst = cx.dst64(0)?;
+    op.src = src;
     Ok(op)
 }
 

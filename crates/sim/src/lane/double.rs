@@ -2,7 +2,7 @@
 //!
 //! Rounding to nearest is the CPU's own arithmetic; other roundings are done on 128-bit integers.
 
-use lanescope_ir::op::double::DoubleFn;
+use lanescope_ir::op::double::{DoubleFn, Signs};
 use lanescope_ir::op::float::{self as op, Rounding};
 
 use super::float::compare::{combine, holds};
@@ -11,12 +11,12 @@ use super::{Bind, LaneFunction, Out};
 
 pub(super) fn bind<B: Bind>(f: &DoubleFn, b: B) -> B::Output {
     match *f {
-        DoubleFn::Add(Rounding::Nearest) => b.bind(AddNearest),
-        DoubleFn::Add(round) => b.bind(Add(round)),
-        DoubleFn::Mul(Rounding::Nearest) => b.bind(MulNearest),
-        DoubleFn::Mul(round) => b.bind(Mul(round)),
-        DoubleFn::Fma(Rounding::Nearest) => b.bind(FmaNearest),
-        DoubleFn::Fma(round) => b.bind(Fma(round)),
+        DoubleFn::Add(Rounding::Nearest, signs) => b.bind(AddNearest(signs)),
+        DoubleFn::Add(round, signs) => b.bind(Add(round, signs)),
+        DoubleFn::Mul(Rounding::Nearest, signs) => b.bind(MulNearest(signs)),
+        DoubleFn::Mul(round, signs) => b.bind(Mul(round, signs)),
+        DoubleFn::Fma(Rounding::Nearest, signs) => b.bind(FmaNearest(signs)),
+        DoubleFn::Fma(round, signs) => b.bind(Fma(round, signs)),
         DoubleFn::Compare(compare) => b.bind(Compare(compare)),
         DoubleFn::Prefer { smaller } => b.bind(Prefer(smaller)),
         DoubleFn::MinMax { smaller } => b.bind(MinMax(smaller)),
@@ -35,18 +35,23 @@ fn is_nan(x: u64) -> bool {
     x & !Format::F64.sign() > Format::F64.infinity()
 }
 
-/// `r`, or the NaN that the sources call for, looked for in the order c, a, b.
+/// `r`, or the NaN that the sources call for: the last of them.
 #[inline(always)]
-fn with_nan(r: u64, c: u64, a: u64, b: u64) -> u64 {
+fn with_nan<const N: usize>(r: u64, sources: [u64; N]) -> u64 {
     let r = if is_nan(r) { NAN64 } else { r };
-    let r = if is_nan(b) { b | QUIET } else { r };
-    let r = if is_nan(a) { a | QUIET } else { r };
-    if is_nan(c) { c | QUIET } else { r }
+    sources.into_iter().fold(r, |r, x| if is_nan(x) { x | QUIET } else { r })
+}
+
+/// Source `i` with its sign changes.
+#[inline(always)]
+fn signed(x: u64, i: u32, signs: Signs) -> u64 {
+    let bit = |mask: u8| u64::from(mask >> i & 1) << 63;
+    (x & !bit(signs.magnitude)) ^ bit(signs.negate)
 }
 
 /// a + b to nearest.
 #[derive(Clone, Copy)]
-struct AddNearest;
+struct AddNearest(Signs);
 
 impl LaneFunction for AddNearest {
     const SRC: usize = 4;
@@ -54,14 +59,14 @@ impl LaneFunction for AddNearest {
     #[inline(always)]
     fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
         let (a, b) = (pair(s[0], s[1]), pair(s[2], s[3]));
-        let r = f64::from_bits(a) + f64::from_bits(b);
-        Out::wide(with_nan(r.to_bits(), b, a, 0))
+        let r = f64::from_bits(signed(a, 0, self.0)) + f64::from_bits(signed(b, 1, self.0));
+        Out::wide(with_nan(r.to_bits(), [a, b]))
     }
 }
 
 /// a * b to nearest.
 #[derive(Clone, Copy)]
-struct MulNearest;
+struct MulNearest(Signs);
 
 impl LaneFunction for MulNearest {
     const SRC: usize = 4;
@@ -69,14 +74,14 @@ impl LaneFunction for MulNearest {
     #[inline(always)]
     fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
         let (a, b) = (pair(s[0], s[1]), pair(s[2], s[3]));
-        let r = f64::from_bits(a) * f64::from_bits(b);
-        Out::wide(with_nan(r.to_bits(), 0, a, b))
+        let r = f64::from_bits(signed(a, 0, self.0)) * f64::from_bits(signed(b, 1, self.0));
+        Out::wide(with_nan(r.to_bits(), [a, b]))
     }
 }
 
 /// a * b + c to nearest.
 #[derive(Clone, Copy)]
-struct FmaNearest;
+struct FmaNearest(Signs);
 
 impl LaneFunction for FmaNearest {
     const SRC: usize = 6;
@@ -84,8 +89,9 @@ impl LaneFunction for FmaNearest {
     #[inline(always)]
     fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
         let (a, b, c) = (pair(s[0], s[1]), pair(s[2], s[3]), pair(s[4], s[5]));
-        let r = f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c));
-        Out::wide(with_nan(r.to_bits(), c, a, b))
+        let factor = |x, i| f64::from_bits(signed(x, i, self.0));
+        let r = factor(a, 0).mul_add(factor(b, 1), factor(c, 2));
+        Out::wide(with_nan(r.to_bits(), [a, b, c]))
     }
 }
 
@@ -100,42 +106,45 @@ fn fma(a: u64, b: u64, c: u64, round: Rounding) -> u64 {
 
 /// a + b.
 #[derive(Clone, Copy)]
-struct Add(Rounding);
+struct Add(Rounding, Signs);
 
 impl LaneFunction for Add {
     const SRC: usize = 4;
     const DST: usize = 2;
     fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
         let (a, b) = (pair(s[0], s[1]), pair(s[2], s[3]));
-        Out::wide(with_nan(fma(a, 1f64.to_bits(), b, self.0), b, a, 0))
+        let (x, y) = (signed(a, 0, self.1), signed(b, 1, self.1));
+        Out::wide(with_nan(fma(x, 1f64.to_bits(), y, self.0), [a, b]))
     }
 }
 
 /// a * b.
 #[derive(Clone, Copy)]
-struct Mul(Rounding);
+struct Mul(Rounding, Signs);
 
 impl LaneFunction for Mul {
     const SRC: usize = 4;
     const DST: usize = 2;
     fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
         let (a, b) = (pair(s[0], s[1]), pair(s[2], s[3]));
+        let (x, y) = (signed(a, 0, self.1), signed(b, 1, self.1));
         // A zero of the product's sign changes nothing, not even a zero product.
-        let zero = (a ^ b) & Format::F64.sign();
-        Out::wide(with_nan(fma(a, b, zero, self.0), 0, a, b))
+        let zero = (x ^ y) & Format::F64.sign();
+        Out::wide(with_nan(fma(x, y, zero, self.0), [a, b]))
     }
 }
 
 /// a * b + c.
 #[derive(Clone, Copy)]
-struct Fma(Rounding);
+struct Fma(Rounding, Signs);
 
 impl LaneFunction for Fma {
     const SRC: usize = 6;
     const DST: usize = 2;
     fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
         let (a, b, c) = (pair(s[0], s[1]), pair(s[2], s[3]), pair(s[4], s[5]));
-        Out::wide(with_nan(fma(a, b, c, self.0), c, a, b))
+        let (x, y, z) = (signed(a, 0, self.1), signed(b, 1, self.1), signed(c, 2, self.1));
+        Out::wide(with_nan(fma(x, y, z, self.0), [a, b, c]))
     }
 }
 

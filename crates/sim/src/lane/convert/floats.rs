@@ -25,6 +25,8 @@ impl LaneFunction for Widen {
         let sign = u64::from(a >> 31) << 63;
         let payload = u64::from(a & 0x007f_ffff) << 29;
         let nan = sign | Format::F64.infinity() | QUIET64 | payload;
+        // Flushing goes with f32's own NaN.
+        let nan = if self.ftz { 0x7fff_ffff_e000_0000 } else { nan };
         Out::wide(if x.is_nan() { nan } else { f64::from(x).to_bits() })
     }
 }

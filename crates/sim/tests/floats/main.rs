@@ -1,0 +1,4 @@
+//! Float, double and conversion functions against what an H200 computed, and against exact arithmetic.
+
+mod direct;
+mod rows;

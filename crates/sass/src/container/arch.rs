@@ -2,6 +2,13 @@
 
 use std::fmt;
 
+use super::attributes;
+use super::elf::Section;
+use super::error::{Error, Result};
+
+/// `.nv.compat` entry that is 1 for an `a` target.
+const COMPAT_ACCELERATED: u8 = 9;
+
 /// A GPU architecture: `sm_90`, `sm_90a`, `sm_100f`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Arch {
@@ -31,6 +38,28 @@ impl Arch {
     pub const fn new(sm: u16) -> Self {
         Self { sm, variant: Variant::Base }
     }
+
+    /// With the variant that CUDA 13 records in sections of its own.
+    pub(super) fn refined(mut self, sections: &[Section<'_>]) -> Self {
+        for section in sections {
+            match &*section.name {
+                ".nv.compat" => {
+                    let (list, _) = attributes::parse(".nv.compat", section.data);
+                    if list.iter().any(|a| a.id == COMPAT_ACCELERATED && a.number() == Some(1)) {
+                        self.variant = Variant::Accelerated;
+                    }
+                }
+                ".note.nv.tkinfo" if self.variant == Variant::Base => {
+                    let needle = format!("-arch sm_{}f ", self.sm);
+                    if section.data.windows(needle.len()).any(|w| w == needle.as_bytes()) {
+                        self.variant = Variant::Family;
+                    }
+                }
+                _ => {}
+            }
+        }
+        self
+    }
 }
 
 impl fmt::Display for Arch {
@@ -54,6 +83,15 @@ pub enum Layout {
 }
 
 impl Layout {
+    /// The layout that `EI_OSABI` names.
+    pub(super) fn from_osabi(osabi: u8) -> Result<Self> {
+        match osabi {
+            0x33 => Ok(Layout::Old),
+            0x41 => Ok(Layout::New),
+            osabi => Err(Error::UnknownAbi { osabi }),
+        }
+    }
+
     /// The architecture in `e_flags`.
     ///
     /// Old: number in bits 7:0, `a` in bit 11. New: number in bits 15:8, `a` in bit 3, where CUDA 12

@@ -13,10 +13,13 @@ use super::error::{Error, Result};
 
 pub(super) const EM_CUDA: u16 = 190;
 pub(super) const SHT_PROGBITS: u32 = 1;
-pub(super) const SHT_SYMTAB: u32 = 2;
 pub(super) const SHT_RELA: u32 = 4;
-pub(super) const SHT_NOBITS: u32 = 8;
 pub(super) const SHT_REL: u32 = 9;
+const SHT_NULL: u32 = 0;
+const SHT_SYMTAB: u32 = 2;
+const SHT_NOBITS: u32 = 8;
+/// Relocatable cubins give zero-initialised global, local and shared memory types of their own.
+const SHT_CUDA_WITHOUT_DATA: [u32; 4] = [0x7000_0007, 0x7000_0009, 0x7000_000a, 0x7000_0015];
 
 const SHN_XINDEX: u16 = 0xffff;
 
@@ -110,11 +113,16 @@ pub(super) struct RawRelocation {
     pub addend: i64,
 }
 
+/// Section indices with what is wrong.
+pub(super) type Damaged = Vec<(usize, Error)>;
+
 /// Header and section table of an ELF file.
 #[derive(Clone, Debug)]
 pub(super) struct Elf<'a> {
     pub header: Header,
     pub sections: Vec<Section<'a>>,
+    /// Sections whose bytes lie past the end of the file, with the complaint; their data is empty.
+    pub damaged: Damaged,
 }
 
 /// `data[offset..offset + size]`, or the exact complaint.
@@ -193,7 +201,7 @@ impl<'a> Elf<'a> {
         };
         let offset = raw.e_shoff.get(LE);
         if offset == 0 {
-            return Ok(Self { header, sections: Vec::new() });
+            return Ok(Self { header, sections: Vec::new(), damaged: Vec::new() });
         }
         let entry = size_of::<SectionHeader64<LE>>() as u64;
         let found = u64::from(raw.e_shentsize.get(LE));
@@ -214,7 +222,8 @@ impl<'a> Elf<'a> {
         };
         let bytes = slice(data, offset, count.saturating_mul(entry), || format!("section table of {count} entries"))?;
         let headers = table::<SectionHeader64<LE>>(bytes, offset, || "section table".into())?;
-        Ok(Self { header, sections: sections(data, headers, strings_index)? })
+        let (sections, damaged) = sections(data, headers, strings_index)?;
+        Ok(Self { header, sections, damaged })
     }
 
     /// Symbols of the (only) symbol table; empty without one.
@@ -262,9 +271,13 @@ impl<'a> Elf<'a> {
     }
 }
 
-fn sections<'a>(data: &'a [u8], headers: &'a [SectionHeader64<LE>], strings_index: u64) -> Result<Vec<Section<'a>>> {
+fn sections<'a>(
+    data: &'a [u8],
+    headers: &'a [SectionHeader64<LE>],
+    strings_index: u64,
+) -> Result<(Vec<Section<'a>>, Damaged)> {
     let strings = match usize::try_from(strings_index).ok().and_then(|i| headers.get(i)) {
-        Some(h) if h.sh_type.get(LE).0 != SHT_NOBITS => {
+        Some(h) if has_data(h.sh_type.get(LE).0) => {
             slice(data, h.sh_offset.get(LE), h.sh_size.get(LE), || "section name table".into())?
         }
         Some(_) => &[],
@@ -279,18 +292,21 @@ fn sections<'a>(data: &'a [u8], headers: &'a [SectionHeader64<LE>], strings_inde
     };
     let mut names = Names::new(strings, data.len(), "section");
     let mut claimed = 0u64;
+    let mut damaged = Vec::new();
     let mut sections = Vec::with_capacity(headers.len());
     for (index, h) in headers.iter().enumerate() {
         let kind = h.sh_type.get(LE).0;
         let name = names.get(h.sh_name.get(LE))?;
         let (offset, size) = (h.sh_offset.get(LE), h.sh_size.get(LE));
-        // Section 0 is no section: its size may hold the section count.
-        let bytes = if kind == SHT_NOBITS || kind == 0 {
+        let bytes = if !has_data(kind) {
             &[]
         } else {
-            claimed = claimed.saturating_add(size);
-            slice(data, offset, size, || format!("section {index} ({name})"))?
+            slice(data, offset, size, || format!("section {index} ({name})")).unwrap_or_else(|error| {
+                damaged.push((index, error));
+                &[]
+            })
         };
+        claimed = claimed.saturating_add(bytes.len() as u64);
         sections.push(Section {
             name,
             kind,
@@ -308,10 +324,26 @@ fn sections<'a>(data: &'a [u8], headers: &'a [SectionHeader64<LE>], strings_inde
     if claimed > len.saturating_mul(2) {
         return Err(Error::Overlap { claimed, len });
     }
-    Ok(sections)
+    Ok((sections, damaged))
+}
+
+/// Whether a section of type `kind` has bytes in the file. Section 0 has none: its size may hold the section count.
+fn has_data(kind: u32) -> bool {
+    kind != SHT_NULL && kind != SHT_NOBITS && !SHT_CUDA_WITHOUT_DATA.contains(&kind)
 }
 
 impl Section<'_> {
+    /// Whether it has bytes in the file; without them it is memory that starts as zeros.
+    pub fn has_data(&self) -> bool {
+        has_data(self.kind)
+    }
+
+    /// Whether a module cannot be used without it.
+    pub(super) fn is_essential(&self) -> bool {
+        const PREFIXES: [&str; 5] = [".text.", ".nv.info", ".nv.constant", ".nv.global", ".rel"];
+        PREFIXES.iter().any(|p| self.name.starts_with(p)) || matches!(self.kind, 2 | 3)
+    }
+
     /// Entries of a relocation section.
     pub(super) fn raw_relocations(&self) -> Result<Vec<RawRelocation>> {
         let what = || self.name.to_string();

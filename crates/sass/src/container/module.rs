@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::arch::{Arch, Layout, Variant};
+use super::arch::{Arch, Layout};
 use super::attributes::{self, Attribute, id};
-use super::elf::{EM_CUDA, Elf, SHT_NOBITS, SHT_PROGBITS, Section, Symbol, SymbolKind};
+use super::elf::{EM_CUDA, Elf, SHT_PROGBITS, Section, Symbol, SymbolKind};
 use super::error::{Error, Result, hint};
 use super::function::{ConstantBank, Function, FunctionKind, StackSize, Subroutine};
 
@@ -13,9 +13,6 @@ use super::function::{ConstantBank, Function, FunctionKind, StackSize, Subroutin
 const OTHER_ENTRY: u8 = 0x10;
 /// `e_type` of a relocatable file.
 const ET_REL: u16 = 1;
-/// `.nv.compat` entry that is 1 for an `a` target.
-const COMPAT_ACCELERATED: u8 = 9;
-
 /// One cubin, read.
 #[derive(Clone, Debug)]
 pub struct Module<'a> {
@@ -70,14 +67,15 @@ impl<'a> Module<'a> {
         if elf.header.machine != EM_CUDA {
             return Err(Error::NotCuda { machine: elf.header.machine });
         }
-        let layout = match elf.header.osabi {
-            0x33 => Layout::Old,
-            0x41 => Layout::New,
-            osabi => return Err(Error::UnknownAbi { osabi }),
-        };
+        let layout = Layout::from_osabi(elf.header.osabi)?;
+        let (essential, damaged): (Vec<_>, Vec<_>) =
+            elf.damaged.iter().cloned().partition(|(index, _)| elf.sections[*index].is_essential());
+        if let Some((_, error)) = essential.into_iter().next() {
+            return Err(error);
+        }
         let symbols = elf.symbols(bytes.len())?;
         let mut module = Module {
-            arch: layout.arch(elf.header.flags),
+            arch: layout.arch(elf.header.flags).refined(&elf.sections),
             layout,
             relocatable: elf.header.kind == ET_REL,
             sections: elf.sections,
@@ -85,11 +83,10 @@ impl<'a> Module<'a> {
             functions: Vec::new(),
             constants: Vec::new(),
             globals: Vec::new(),
-            warnings: Vec::new(),
+            warnings: damaged.into_iter().map(|(_, error)| error).collect(),
             relocation_tables: HashMap::new(),
             file: bytes,
         };
-        module.refine_arch();
         module.index_relocations();
         module.read_functions();
         module.read_data();
@@ -124,26 +121,6 @@ impl<'a> Module<'a> {
     /// The cubin's bytes.
     pub fn bytes(&self) -> &'a [u8] {
         self.file
-    }
-
-    fn refine_arch(&mut self) {
-        for section in &self.sections {
-            match &*section.name {
-                ".nv.compat" => {
-                    let (list, _) = attributes::parse(".nv.compat", section.data);
-                    if list.iter().any(|a| a.id == COMPAT_ACCELERATED && a.number() == Some(1)) {
-                        self.arch.variant = Variant::Accelerated;
-                    }
-                }
-                ".note.nv.tkinfo" if self.arch.variant == Variant::Base => {
-                    let needle = format!("-arch sm_{}f ", self.arch.sm);
-                    if section.data.windows(needle.len()).any(|w| w == needle.as_bytes()) {
-                        self.arch.variant = Variant::Family;
-                    }
-                }
-                _ => {}
-            }
-        }
     }
 
     fn read_functions(&mut self) {
@@ -210,7 +187,7 @@ impl<'a> Module<'a> {
                 }
             } else if let Some((bank, Some(_))) = constant_bank(&section.name)
                 && let Some(&owner) = by_section.get(&(section.info as usize))
-                && section.kind != SHT_NOBITS
+                && section.has_data()
             {
                 functions[owner].constants.push(ConstantBank { bank, section: index, data: section.data });
             }
@@ -235,7 +212,7 @@ impl<'a> Module<'a> {
                     section: index,
                     size: section.size,
                     align: section.align,
-                    init: (section.kind != SHT_NOBITS).then_some(section.data),
+                    init: section.has_data().then_some(section.data),
                     symbols: Vec::new(),
                 });
             }

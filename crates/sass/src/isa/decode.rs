@@ -167,9 +167,7 @@ impl Decoder {
         }
         let word = Word { raw, pc };
         for (index, rule) in slice(&self.tables.operands, &row.operands).iter().enumerate() {
-            let operand = self.operand(rule, word);
-            let pushed = operand.and_then(|o| inst.operands.try_push(o).map_err(|_| Unknown));
-            pushed.map_err(|Unknown| unknown("operand", index))?;
+            self.operand(rule, word, &mut inst.operands).map_err(|Unknown| unknown("operand", index))?;
         }
         Ok(())
     }
@@ -217,18 +215,43 @@ impl Decoder {
         Ok(())
     }
 
+    /// Appends an operand. Each kind builds its own in place: the type is large, and most are registers.
     #[inline]
-    fn operand(&self, rule: &OperandRule, word: Word) -> Result<Operand, Unknown> {
+    fn operand<const N: usize>(
+        &self,
+        rule: &OperandRule,
+        word: Word,
+        operands: &mut ArrayVec<Operand, N>,
+    ) -> Result<(), Unknown> {
+        if operands.is_full() {
+            return Err(Unknown);
+        }
+        match rule.kind {
+            Kind::Reg(file) => {
+                let register = self.register(rule, file, word)?;
+                operands.push(Operand::Reg(register));
+            }
+            Kind::Pred(file) => {
+                let index = self.index(rule.value, word, 7)?;
+                let negated = self.flag(rule.negated, word)?;
+                operands.push(Operand::Pred(PredOperand { file, index, negated }));
+            }
+            Kind::Int => {
+                let value = self.required(rule.value, word)?;
+                operands.push(Operand::Int(value));
+            }
+            _ => {
+                let operand = self.other_operand(rule, word)?;
+                operands.push(operand);
+            }
+        }
+        Ok(())
+    }
+
+    fn other_operand(&self, rule: &OperandRule, word: Word) -> Result<Operand, Unknown> {
         Ok(match rule.kind {
-            Kind::Reg(file) => self.register(rule, file, word)?,
-            Kind::Pred(file) => Operand::Pred(PredOperand {
-                file,
-                index: self.index(rule.value, word, 7)?,
-                negated: self.flag(rule.negated, word)?,
-            }),
             Kind::Barrier => Operand::Barrier(self.index(rule.value, word, 255)?),
             Kind::Scoreboard => Operand::Scoreboard(self.index(rule.value, word, 255)?),
-            Kind::Int => Operand::Int(self.required(rule.value, word)?),
             Kind::Float => {
                 let (format, bits) = self.tables.float(rule.content.ok_or(Unknown)?, word.raw)?;
                 Operand::Float { bits, format, suffix: self.text(rule.outer_suffix, word)? }
@@ -247,27 +270,22 @@ impl Decoder {
                 Operand::Desc(register, self.text(rule.outer_suffix, word)?)
             }
             Kind::Literal => Operand::Literal(self.text(rule.content, word)?),
+            Kind::Reg(_) | Kind::Pred(_) | Kind::Int => return Err(Unknown),
         })
     }
 
     #[inline]
-    fn register(&self, rule: &OperandRule, file: File, word: Word) -> Result<Operand, Unknown> {
+    fn register(&self, rule: &OperandRule, file: File, word: Word) -> Result<RegOperand, Unknown> {
         let number = self.required(rule.value, word)?;
         let index = match file {
             File::Vector => u8::try_from(number).map_err(|_| Unknown)?,
             File::Uniform => self.uniform(number)?,
         };
+        let sign = self.sign(rule.sign, word)?;
         let abs = self.flag(rule.abs, word)?;
-        let (suffix, suffix_in_bars) = self.suffix(rule, abs, word)?;
-        Ok(Operand::Reg(RegOperand {
-            file,
-            index,
-            sign: self.sign(rule.sign, word)?,
-            abs,
-            reuse: self.flag(rule.reuse, word)?,
-            suffix,
-            suffix_in_bars,
-        }))
+        let reuse = self.flag(rule.reuse, word)?;
+        let (suffix, suffix_in_bars) = if rule.plain { ("", false) } else { self.suffix(rule, abs, word)? };
+        Ok(RegOperand { file, index, sign, abs, reuse, suffix, suffix_in_bars })
     }
 
     /// The suffix and whether it stands inside the bars. The two never print together: the tables keep

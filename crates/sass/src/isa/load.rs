@@ -304,6 +304,7 @@ impl Loader {
             abs: Flag::Never,
             inner_suffix: None,
             outer_suffix: None,
+            plain: true,
             reuse: Flag::Never,
             reg: Number::Absent,
             reg_suffix: None,
@@ -338,6 +339,7 @@ impl Loader {
                 _ => return None,
             }
         }
+        rule.plain = rule.inner_suffix.is_none() && rule.outer_suffix.is_none();
         Some(rule)
     }
 }

@@ -229,6 +229,8 @@ pub(super) struct OperandRule {
     pub(super) inner_suffix: Option<NodeId>,
     /// Suffix outside the bars.
     pub(super) outer_suffix: Option<NodeId>,
+    /// Whether it never has a suffix.
+    pub(super) plain: bool,
     pub(super) reuse: Flag,
     pub(super) reg: Number,
     pub(super) reg_suffix: Option<NodeId>,

@@ -3,7 +3,7 @@
 use lanescope_ir::op::half::{Arith, Format, HalfFn, Select};
 use lanescope_ir::op::int::IntFn;
 use lanescope_ir::op::{LaneFn, LaneOp, SrcKind};
-use lanescope_ir::{Src, SrcMod};
+use lanescope_ir::{PredSrc, Src, SrcMod};
 
 use super::{Packed, end, format, known, no_single, op, packed, sources};
 use crate::lower::operands::{Cx, Lowered, refuse};
@@ -58,7 +58,10 @@ pub(super) fn hmul2(cx: &Cx) -> Lowered<LaneOp> {
 pub(super) fn hfma2(cx: &Cx) -> Lowered<LaneOp> {
     known(cx, &["MMA", "BF16_V2", "FTZ", "SAT", "RELU"])?;
     let ([a, b, c], n) = sources::<3>(cx, 1)?;
-    end(cx, n)?;
+    // `.RELU` has a predicate field too, which does nothing when it is `PT`.
+    if cx.len() != n + 1 || cx.psrc(n)? != PredSrc::TRUE {
+        end(cx, n)?;
+    }
     no_single(&[a, b, c])?;
     let arith = arith(cx, [a.select, b.select, c.select])?;
     let mut op = match moved(arith, a, b, c) {

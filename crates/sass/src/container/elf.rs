@@ -199,6 +199,11 @@ impl<'a> Elf<'a> {
             machine: raw.e_machine.get(LE).0,
             flags: raw.e_flags.get(LE).0,
         };
+        // Not needed for anything, but in cubins it is the file's last part, so this finds truncation.
+        let segments = u64::from(raw.e_phnum.get(LE)) * u64::from(raw.e_phentsize.get(LE));
+        if segments != 0 {
+            slice(data, raw.e_phoff.get(LE), segments, || "program header table".into())?;
+        }
         let offset = raw.e_shoff.get(LE);
         if offset == 0 {
             return Ok(Self { header, sections: Vec::new(), damaged: Vec::new() });

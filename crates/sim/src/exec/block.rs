@@ -1,0 +1,138 @@
+//! One block: its tiles take turns until all threads have exited.
+
+use std::cell::Cell;
+
+use lanescope_ir::LaneMask;
+
+use super::BlockCx;
+use super::barrier::Barriers;
+use super::counters::Counters;
+use super::poison::Poison;
+use super::tile::{Env, Tile};
+use super::trace::Tracer;
+use crate::convergence::Convergence;
+use crate::error::{Position, SimError};
+
+/// Warps of a tile at most.
+const TILE: usize = 8;
+/// Warp instructions a tile issues before the next one has its turn.
+const TURN: u64 = 1 << 14;
+
+/// How a turn of a block ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// All threads have exited.
+    Done,
+    /// It can go on.
+    More,
+}
+
+/// The state of a block in flight; used again for other blocks.
+pub(crate) struct Block<C> {
+    tiles: Vec<Tile<C>>,
+    shared: Vec<Cell<u32>>,
+    barriers: Barriers,
+    lanes: Vec<u32>,
+    pub(crate) clock: u64,
+    next: usize,
+    hint: usize,
+}
+
+impl<C: Convergence> Block<C> {
+    /// A block at its start.
+    pub(crate) fn new(b: &BlockCx<'_>, plan: &C::Plan) -> Block<C> {
+        let threads = b.cx.block.iter().product::<u32>();
+        let lanes: Vec<u32> =
+            (0..b.cx.warps).map(|w| LaneMask::first((threads - w * 32).min(32)).0 as u32).collect();
+        let tiles = lanes
+            .chunks(TILE)
+            .enumerate()
+            .map(|(i, l)| Tile::new(b, plan, (i * TILE) as u32, l))
+            .collect();
+        Block {
+            tiles,
+            shared: vec![Cell::new(0); b.cx.shared_size.div_ceil(4) as usize],
+            barriers: Barriers::new(&lanes),
+            lanes,
+            clock: 0,
+            next: 0,
+            hint: 0,
+        }
+    }
+
+    /// Starts another block.
+    pub(crate) fn clear(&mut self, b: &BlockCx<'_>, plan: &C::Plan) {
+        self.tiles.iter_mut().for_each(|t| t.clear(b, plan));
+        self.shared.fill(Cell::new(0));
+        self.barriers.clear(&self.lanes);
+        (self.clock, self.next) = (0, 0);
+    }
+
+    /// Lanes of a warp.
+    pub(crate) fn warp_lanes(&self, warp: u32) -> u32 {
+        self.lanes.get(warp as usize).copied().unwrap_or(0)
+    }
+
+    /// Lets the next tile that can run have its turn.
+    pub(crate) fn turn(
+        &mut self,
+        b: &BlockCx<'_>,
+        counters: &mut Counters,
+        trace: Option<&mut Tracer>,
+        poison: Option<&mut Poison>,
+        budget: u64,
+    ) -> Result<Turn, SimError> {
+        let n = self.tiles.len();
+        let Some(at) = (0..n).map(|i| (self.next + i) % n).find(|&i| self.tiles[i].can_run()) else {
+            let done = self.tiles.iter().flat_map(|t| &t.warps).all(|w| w.conv.live().is_empty());
+            if !done {
+                return Err(SimError::Deadlock { block: b.id, waiting: self.positions(b) });
+            }
+            self.tiles.iter_mut().for_each(|t| t.leave_loops(counters));
+            return Ok(Turn::Done);
+        };
+        let mut env = Env {
+            block: b,
+            shared: &self.shared,
+            barriers: &mut self.barriers,
+            counters,
+            clock: &mut self.clock,
+            hint: &mut self.hint,
+            trace,
+            poison,
+        };
+        self.tiles[at].run(&mut env, budget.min(TURN))?;
+        self.next = (at + 1) % n;
+        for r in std::mem::take(&mut self.barriers.released) {
+            let (tile, index) = (r.warp as usize / TILE, r.warp as usize % TILE);
+            let w = &mut self.tiles[tile].warps[index];
+            w.conv.release_block(LaneMask(r.lanes.into()));
+            w.result = r.result.unwrap_or(w.result);
+            w.refresh();
+        }
+        Ok(Turn::More)
+    }
+
+    /// Where everybody is.
+    pub(crate) fn positions(&self, b: &BlockCx<'_>) -> Vec<Position> {
+        let mut out = Vec::new();
+        for t in &self.tiles {
+            for (i, w) in t.warps.iter().enumerate() {
+                let warp = t.first + i as u32;
+                if w.mask != 0 {
+                    out.push(b.position(warp, LaneMask(w.mask.into()), w.pc));
+                }
+                out.extend(w.conv.parked().iter().map(|g| b.position(warp, g.mask, g.pc)));
+                for held in w.conv.waiting() {
+                    let mut p = b.position(warp, held.lanes, held.pc);
+                    p.waits = Some(held.why);
+                    if held.why == crate::convergence::Reason::Block {
+                        p.block_barrier = self.barriers.waits_at(warp, held.lanes.0 as u32);
+                    }
+                    out.push(p);
+                }
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,165 @@
+//! Counters while blocks run, and the profile made of them.
+
+use std::collections::BTreeMap;
+
+use lanescope_ir::{BranchCounts, LaneCounts, LaunchShape, Profile, TripHistogram};
+
+use super::program::Program;
+
+/// Issues of a straight run, counted where it starts and taken back where it ends.
+#[derive(Clone, Copy, Default)]
+struct Edge {
+    issues: u64,
+    lanes: u64,
+    missing: u64,
+    exited: u64,
+}
+
+/// Trip counts of one loop: how many entries had how many trips.
+#[derive(Clone, Default)]
+pub(crate) struct Trips {
+    few: Vec<u64>,
+    many: BTreeMap<u32, u64>,
+}
+
+const FEW: usize = 4096;
+
+impl Trips {
+    pub(crate) fn add(&mut self, trips: u32) {
+        let at = trips as usize;
+        if at >= FEW {
+            *self.many.entry(trips).or_default() += 1;
+            return;
+        }
+        if at >= self.few.len() {
+            self.few.resize((at + 1).next_power_of_two(), 0);
+        }
+        self.few[at] += 1;
+    }
+}
+
+/// One group at one branch.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct BranchTally {
+    executed: u64,
+    divergent: u64,
+    taken: u64,
+    not_taken: u64,
+}
+
+/// What one thread has counted.
+pub(crate) struct Counters {
+    edges: Vec<Edge>,
+    /// Lanes whose guard held, for guarded instructions.
+    pub(crate) on: Vec<u64>,
+    pub(crate) sectors: Vec<[u64; 2]>,
+    pub(crate) branches: Vec<BranchTally>,
+    pub(crate) trips: Vec<Trips>,
+}
+
+impl Counters {
+    pub(crate) fn new(p: &Program) -> Counters {
+        let n = p.insts.len();
+        Counters {
+            edges: vec![Edge::default(); n + 1],
+            on: vec![0; n],
+            sectors: vec![[0; 2]; n],
+            branches: vec![BranchTally::default(); p.branches.len()],
+            trips: vec![Trips::default(); p.loops.headers.len()],
+        }
+    }
+
+    /// The instructions `from..to` were issued `issues` times by `lanes` lanes in all.
+    #[inline]
+    pub(crate) fn issue(&mut self, from: u32, to: u32, issues: u64, lanes: u64, missing: u64, exited: u64) {
+        let e = &mut self.edges[from as usize];
+        e.issues = e.issues.wrapping_add(issues);
+        e.lanes = e.lanes.wrapping_add(lanes);
+        e.missing = e.missing.wrapping_add(missing);
+        e.exited = e.exited.wrapping_add(exited);
+        let e = &mut self.edges[to as usize];
+        e.issues = e.issues.wrapping_sub(issues);
+        e.lanes = e.lanes.wrapping_sub(lanes);
+        e.missing = e.missing.wrapping_sub(missing);
+        e.exited = e.exited.wrapping_sub(exited);
+    }
+
+    /// One group at a branch.
+    #[inline]
+    pub(crate) fn branch(&mut self, at: u32, taken: u32, not_taken: u32, split: bool) {
+        if let Some(b) = self.branches.get_mut(at as usize) {
+            b.executed += 1;
+            b.divergent += u64::from(split);
+            b.taken += u64::from(taken);
+            b.not_taken += u64::from(not_taken);
+        }
+    }
+
+    /// Adds what another thread has counted.
+    pub(crate) fn add(&mut self, o: &Counters) {
+        for (a, b) in self.edges.iter_mut().zip(&o.edges) {
+            a.issues = a.issues.wrapping_add(b.issues);
+            a.lanes = a.lanes.wrapping_add(b.lanes);
+            a.missing = a.missing.wrapping_add(b.missing);
+            a.exited = a.exited.wrapping_add(b.exited);
+        }
+        self.on.iter_mut().zip(&o.on).for_each(|(a, b)| *a += b);
+        for (a, b) in self.sectors.iter_mut().zip(&o.sectors) {
+            a[0] += b[0];
+            a[1] += b[1];
+        }
+        for (a, b) in self.branches.iter_mut().zip(&o.branches) {
+            a.executed += b.executed;
+            a.divergent += b.divergent;
+            a.taken += b.taken;
+            a.not_taken += b.not_taken;
+        }
+        for (a, b) in self.trips.iter_mut().zip(&o.trips) {
+            if a.few.len() < b.few.len() {
+                a.few.resize(b.few.len(), 0);
+            }
+            a.few.iter_mut().zip(&b.few).for_each(|(a, b)| *a += b);
+            for (&trips, &n) in &b.many {
+                *a.many.entry(trips).or_default() += n;
+            }
+        }
+    }
+
+    /// The sums for each instruction.
+    pub(crate) fn profile(&self, p: &Program, shape: LaunchShape) -> Profile {
+        let mut sum = Edge::default();
+        let mut counts = Vec::with_capacity(p.insts.len());
+        for (at, inst) in p.insts.iter().enumerate() {
+            let e = &self.edges[at];
+            sum.issues = sum.issues.wrapping_add(e.issues);
+            sum.lanes = sum.lanes.wrapping_add(e.lanes);
+            sum.missing = sum.missing.wrapping_add(e.missing);
+            sum.exited = sum.exited.wrapping_add(e.exited);
+            counts.push(LaneCounts {
+                inst_executed: sum.issues,
+                thread_inst_executed: sum.lanes,
+                thread_inst_executed_pred_on: if inst.guarded { self.on[at] } else { sum.lanes },
+                lanes_missing: sum.missing,
+                lanes_exited: sum.exited,
+                sectors: self.sectors[at][0],
+                sectors_ideal: self.sectors[at][1],
+            });
+        }
+        let branches = p.branches.iter().zip(&self.branches).filter(|(i, b)| !i.only_if_split || b.divergent != 0);
+        let branches = branches.map(|(i, b)| BranchCounts {
+            inst: i.inst,
+            kind: i.kind,
+            executed: b.executed,
+            divergent: b.divergent,
+            lanes_taken: b.taken,
+            lanes_not_taken: b.not_taken,
+        });
+        let loops = p.loops.headers.iter().zip(&self.trips).map(|(&header, t)| {
+            let few = t.few.iter().enumerate().filter(|(_, n)| **n != 0).map(|(trips, &n)| (trips as u64, n));
+            TripHistogram { header, trips: few.chain(t.many.iter().map(|(&t, &n)| (t.into(), n))).collect() }
+        });
+        let mut loops: Vec<TripHistogram> = loops.filter(|l| !l.trips.is_empty()).collect();
+        loops.sort_by_key(|l| l.header);
+        Profile { shape, counts, branches: branches.collect(), loops }
+    }
+}

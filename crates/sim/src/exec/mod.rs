@@ -1,0 +1,109 @@
+//! Execution of a launch.
+//!
+//! [`program`] resolves a kernel once; [`block`] runs one block: its warps in [`tile`]s, their instructions through
+//! [`crate::rows`], [`mem`], [`warp`] and [`flow`]; [`launch`] runs all blocks on several threads.
+
+pub(crate) mod atomic;
+pub(crate) mod barrier;
+pub(crate) mod block;
+pub(crate) mod counters;
+pub(crate) mod flow;
+pub(crate) mod launch;
+pub(crate) mod loops;
+pub(crate) mod mem;
+pub(crate) mod poison;
+pub(crate) mod program;
+pub(crate) mod tile;
+pub(crate) mod trace;
+pub(crate) mod warp;
+
+use std::sync::Mutex;
+
+use lanescope_ir::{InstId, Kernel, Op};
+
+use crate::error::{Position, SimError, Site};
+use crate::memory::GlobalMemory;
+use crate::memory::shadow::{Owner, Shadow};
+use program::Program;
+
+/// What is the same for all blocks of a launch.
+#[derive(Clone, Copy)]
+pub(crate) struct Cx<'a> {
+    pub(crate) kernel: &'a Kernel,
+    pub(crate) program: &'a Program,
+    /// Why an instruction is refused although its operation is known.
+    pub(crate) refusals: &'a [Option<String>],
+    pub(crate) memory: &'a GlobalMemory,
+    /// Only while blocks run in parallel.
+    pub(crate) shadow: Option<&'a Shadow>,
+    /// Held by reductions of global memory while blocks run in parallel.
+    pub(crate) atomics: &'a Mutex<()>,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) warps: u32,
+    pub(crate) shared_size: u32,
+}
+
+/// One block.
+pub(crate) struct BlockCx<'a> {
+    pub(crate) cx: &'a Cx<'a>,
+    pub(crate) id: [u32; 3],
+    pub(crate) linear: u64,
+}
+
+/// One instruction of one warp.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Where {
+    pub(crate) inst: u32,
+    /// Index of the warp in its tile.
+    pub(crate) index: u32,
+    /// Index of the warp in its block.
+    pub(crate) warp: u32,
+}
+
+impl BlockCx<'_> {
+    /// Thread index of a lane.
+    pub(crate) fn thread(&self, warp: u32, lane: u32) -> [u32; 3] {
+        let [x, y, _] = self.cx.block.map(|n| n.max(1));
+        let t = warp * 32 + lane;
+        [t % x, t / x % y, t / x / y]
+    }
+
+    /// How memory marks name the block.
+    pub(crate) fn owner(&self) -> Owner {
+        Owner::block(self.linear)
+    }
+
+    /// For messages.
+    pub(crate) fn site(&self, at: Where) -> Site {
+        let kernel = self.cx.kernel;
+        let inst = InstId(at.inst);
+        let function = kernel.function_of(inst).filter(|f| f.first.0 != 0).map(|f| f.name.clone());
+        Site {
+            inst: at.inst,
+            pc: kernel.instructions.get(inst.index()).map_or(0, |i| i.pc),
+            function,
+            text: kernel.text.get(inst.index()).cloned().unwrap_or_default(),
+            block: self.id,
+            warp: at.warp,
+        }
+    }
+
+    /// The error for an instruction that cannot be executed.
+    pub(crate) fn unsupported(&self, at: Where) -> SimError {
+        let site = Box::new(self.site(at));
+        let op = self.cx.kernel.instructions.get(at.inst as usize).map(|i| &i.op);
+        let refusal = self.cx.refusals.get(at.inst as usize).and_then(Option::clone);
+        let (name, why) = match (op, refusal) {
+            (Some(Op::Unsupported(u)), _) => (u.name.clone(), u.why.to_owned()),
+            (_, why) => (site.text.clone(), why.unwrap_or_default()),
+        };
+        SimError::Unsupported { site, name, why }
+    }
+
+    /// For messages about launches that do not go on.
+    pub(crate) fn position(&self, warp: u32, lanes: lanescope_ir::LaneMask, inst: u32) -> Position {
+        let site = self.site(Where { inst, index: 0, warp });
+        Position { warp, lanes, inst, pc: site.pc, text: site.text, waits: None, block_barrier: None }
+    }
+}

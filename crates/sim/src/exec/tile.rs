@@ -1,0 +1,411 @@
+//! Some warps of a block that run in lockstep.
+//!
+//! Lockstep is only an order of execution: warps that stand at the same instruction execute it one after the other in one
+//! dispatch, up to the next instruction that may send them different ways. The lowest position goes first, so that warps
+//! gather again behind branches; every so often the warp that has waited longest goes first, so that none starves while
+//! another spins. Eight warps a tile keep the hot registers in the first-level cache.
+
+use std::cell::Cell;
+
+use lanescope_ir::LaneMask;
+
+use super::barrier::Barriers;
+use super::counters::Counters;
+use super::flow;
+use super::mem::Access;
+use super::poison::Poison;
+use super::program::{BarrierInst, Inst, Kind, NONE};
+use super::trace::Tracer;
+use super::warp::Across;
+use super::{BlockCx, Where};
+use crate::convergence::Convergence;
+use crate::error::SimError;
+use crate::memory::local::Local;
+use crate::memory::words::lanes;
+use crate::rows::{Row, RowFile, Run};
+
+/// Every so many choices the warp that has waited longest goes first.
+const FAIR: u64 = 64;
+
+/// One warp.
+pub(crate) struct Warp<C> {
+    pub(crate) conv: C,
+    /// Position of the running group.
+    pub(crate) pc: u32,
+    /// Its lanes; none if nobody can run.
+    pub(crate) mask: u32,
+    /// Lanes that exist.
+    pub(crate) lanes: u32,
+    pub(crate) missing: u32,
+    pub(crate) exited: u32,
+    /// Whether there are groups besides the running one.
+    pub(crate) parked: bool,
+    /// When it ran last.
+    stamp: u64,
+    /// Result of the last reducing block barrier.
+    pub(crate) result: u32,
+}
+
+impl<C: Convergence> Warp<C> {
+    fn new(plan: &C::Plan, lanes: u32) -> Warp<C> {
+        let mut w = Warp {
+            conv: C::new(plan, LaneMask(lanes.into()), 0),
+            pc: 0,
+            mask: 0,
+            lanes,
+            missing: lanes.count_zeros(),
+            exited: 0,
+            parked: false,
+            stamp: 0,
+            result: 0,
+        };
+        w.refresh();
+        w
+    }
+
+    /// Takes over who runs from the convergence state.
+    pub(crate) fn refresh(&mut self) {
+        loop {
+            (self.pc, self.mask) = match self.conv.current() {
+                Some(g) => (g.pc, g.mask.0 as u32),
+                None => (0, 0),
+            };
+            if self.mask == 0 || self.conv.stop_pc() != Some(self.pc) {
+                break;
+            }
+            self.conv.arrive();
+        }
+        self.parked = self.conv.has_parked();
+    }
+
+    /// The running group goes on elsewhere as it is.
+    pub(crate) fn go(&mut self, pc: u32) {
+        self.pc = pc;
+        if self.conv.stop_pc() == Some(pc) {
+            self.conv.set_pc(pc);
+            self.refresh();
+        }
+    }
+}
+
+/// What a tile works on besides its own.
+pub(crate) struct Env<'a> {
+    pub(crate) block: &'a BlockCx<'a>,
+    pub(crate) shared: &'a [Cell<u32>],
+    pub(crate) barriers: &'a mut Barriers,
+    pub(crate) counters: &'a mut Counters,
+    /// Issues of the block.
+    pub(crate) clock: &'a mut u64,
+    pub(crate) hint: &'a mut usize,
+    pub(crate) trace: Option<&'a mut Tracer>,
+    pub(crate) poison: Option<&'a mut Poison>,
+}
+
+/// Warps in lockstep.
+pub(crate) struct Tile<C> {
+    pub(crate) file: RowFile,
+    pub(crate) warps: Vec<Warp<C>>,
+    /// Index of the first warp in the block.
+    pub(crate) first: u32,
+    local: Vec<Local>,
+    /// For each loop and warp, lanes that come back to the header.
+    pub(crate) back: Vec<u32>,
+    /// Trips of each loop so far.
+    trips: Vec<Row>,
+    stamp: u64,
+    runs: Vec<Run>,
+}
+
+impl<C: Convergence> Tile<C> {
+    pub(crate) fn new(block: &BlockCx<'_>, plan: &C::Plan, first: u32, lanes: &[u32]) -> Tile<C> {
+        let cx = block.cx;
+        let n = lanes.len();
+        let loops = cx.program.loops.headers.len();
+        let mut tile = Tile {
+            file: RowFile::new(&cx.program.layout, n as u32),
+            warps: lanes.iter().map(|&l| Warp::new(plan, l)).collect(),
+            first,
+            local: (0..n).map(|_| Local::new(cx.kernel.local_size)).collect(),
+            back: vec![0; loops * n],
+            trips: vec![Row::ZERO; loops * n],
+            stamp: 0,
+            runs: Vec::with_capacity(n),
+        };
+        tile.set_registers(block);
+        tile
+    }
+
+    fn set_registers(&mut self, block: &BlockCx<'_>) {
+        for w in 0..self.warps.len() as u32 {
+            if let Some((slot, value)) = block.cx.program.stack_pointer {
+                self.file.write(slot, w, u32::MAX, &Row::splat(value));
+            }
+            for &p in &block.cx.program.true_preds {
+                self.file.write_pred(p, w, u32::MAX, u32::MAX);
+            }
+        }
+    }
+
+    /// For the next block.
+    pub(crate) fn clear(&mut self, block: &BlockCx<'_>, plan: &C::Plan) {
+        self.file.clear();
+        self.set_registers(block);
+        self.local.iter_mut().for_each(Local::clear);
+        self.back.fill(0);
+        self.stamp = 0;
+        for w in &mut self.warps {
+            *w = Warp::new(plan, w.lanes);
+        }
+    }
+
+    /// Whether some warp can run.
+    pub(crate) fn can_run(&self) -> bool {
+        self.warps.iter().any(|w| w.mask != 0)
+    }
+
+    /// Fills `runs` with the warps that go next, all at the same position, which is returned.
+    fn choose(&mut self) -> Option<u32> {
+        let fair = self.stamp % FAIR == FAIR - 1;
+        let mut pc = u32::MAX;
+        let mut oldest = u64::MAX;
+        for w in self.warps.iter().filter(|w| w.mask != 0) {
+            if fair && w.stamp < oldest {
+                (oldest, pc) = (w.stamp, w.pc);
+            } else if !fair {
+                pc = pc.min(w.pc);
+            }
+        }
+        self.stamp += 1;
+        self.runs.clear();
+        for (i, w) in self.warps.iter_mut().enumerate() {
+            if w.mask != 0 && w.pc == pc {
+                w.stamp = self.stamp;
+                self.runs.push(Run { warp: i as u32, active: w.mask });
+            }
+        }
+        (!self.runs.is_empty()).then_some(pc)
+    }
+
+    /// Runs until nobody can or about `budget` warp instructions are issued.
+    pub(crate) fn run(&mut self, env: &mut Env<'_>, budget: u64) -> Result<(), SimError> {
+        let until = env.clock.saturating_add(budget);
+        while *env.clock < until {
+            let Some(pc) = self.choose() else { break };
+            let runs = std::mem::take(&mut self.runs);
+            let done = self.straight(env, pc, &runs);
+            self.runs = runs;
+            done?;
+        }
+        Ok(())
+    }
+
+    /// Executes the straight run at `pc` for some warps, and the flow operation that ends it.
+    fn straight(&mut self, env: &mut Env<'_>, pc: u32, runs: &[Run]) -> Result<(), SimError> {
+        let program = env.block.cx.program;
+        let Some(head) = program.insts.get(pc as usize) else {
+            let at = Where { inst: (program.insts.len() as u32).saturating_sub(1), index: 0, warp: self.first };
+            return Err(SimError::PastEnd { site: Box::new(env.block.site(at)) });
+        };
+        if head.header != NONE {
+            self.enter_loop(env, head.header, runs);
+        }
+        let end = head.end;
+        let (mut lanes, mut missing, mut exited) = (0, 0, 0);
+        for r in runs {
+            let w = &self.warps[r.warp as usize];
+            lanes += u64::from(r.active.count_ones());
+            missing += u64::from(w.missing);
+            exited += u64::from(w.exited);
+        }
+        env.counters.issue(pc, end, runs.len() as u64, lanes, missing, exited);
+        if env.trace.is_some() || env.poison.is_some() {
+            self.body::<true>(env, pc, end, runs)?;
+        } else {
+            self.body::<false>(env, pc, end, runs)?;
+        }
+        *env.clock += u64::from(end - pc) * runs.len() as u64;
+        Ok(())
+    }
+
+    fn body<const WATCHED: bool>(&mut self, env: &mut Env<'_>, pc: u32, end: u32, runs: &[Run]) -> Result<(), SimError> {
+        let program = env.block.cx.program;
+        let constants = program.layout.constants();
+        let insts = &program.insts[pc as usize..end as usize];
+        for (at, inst) in (pc..).zip(insts) {
+            if WATCHED {
+                self.watch(env, at, inst, runs)?;
+            }
+            match &inst.kind {
+                Kind::Nop => {
+                    if inst.guarded {
+                        self.count_guard(env, at, inst, runs);
+                    }
+                }
+                Kind::Lane(op) => {
+                    let on = op.run(&mut self.file, constants, runs);
+                    if inst.guarded {
+                        env.counters.on[at as usize] += on;
+                    }
+                }
+                Kind::Flow(op) => {
+                    for r in runs {
+                        flow::run(self, env, at, inst, op, *r)?;
+                        if WATCHED && let Some(trace) = env.trace.as_deref_mut() && trace.wants(self.first + r.warp) {
+                            let w = &self.warps[r.warp as usize];
+                            trace.after(at, w.pc, w.mask, &w.conv);
+                        }
+                    }
+                    return Ok(());
+                }
+                _ => {
+                    for r in runs {
+                        self.single(env, at, at - pc, inst, *r)?;
+                    }
+                }
+            }
+        }
+        for r in runs {
+            self.warps[r.warp as usize].go(end);
+        }
+        Ok(())
+    }
+
+    fn count_guard(&self, env: &mut Env<'_>, at: u32, inst: &Inst, runs: &[Run]) {
+        for r in runs {
+            env.counters.on[at as usize] += u64::from((r.active & self.file.pred(&inst.guard, r.warp)).count_ones());
+        }
+    }
+
+    /// An instruction that is executed warp by warp.
+    fn single(&mut self, env: &mut Env<'_>, at: u32, offset: u32, inst: &Inst, r: Run) -> Result<(), SimError> {
+        let exec = r.active & self.file.pred(&inst.guard, r.warp);
+        if inst.guarded {
+            env.counters.on[at as usize] += u64::from(exec.count_ones());
+        }
+        let place = Where { inst: at, index: r.warp, warp: self.first + r.warp };
+        let w = &mut self.warps[r.warp as usize];
+        match &inst.kind {
+            Kind::Memory(m) => {
+                Access {
+                    block: env.block,
+                    file: &mut self.file,
+                    local: &mut self.local[r.warp as usize],
+                    shared: env.shared,
+                    at: place,
+                    sectors: &mut env.counters.sectors[at as usize],
+                    hint: env.hint,
+                }
+                .run(m, r.active, exec, inst.uniform)?;
+                if w.parked && m.merges() {
+                    w.conv.memory_issued();
+                    w.parked = w.conv.has_parked();
+                }
+            }
+            Kind::Warp(op) => Across {
+                block: env.block,
+                file: &mut self.file,
+                at: place,
+                active: r.active,
+                exec,
+                uniform: inst.uniform,
+                clock: *env.clock + u64::from(offset),
+                result: w.result,
+            }
+            .run(op),
+            Kind::Barrier(op) => {
+                let mask = |m: u32| LaneMask(m.into());
+                match op {
+                    BarrierInst::Set(bar, cond) => {
+                        let exec = exec & self.file.pred(cond, r.warp);
+                        if exec != 0 {
+                            w.conv.sync_set(*bar, mask(exec));
+                        }
+                    }
+                    BarrierInst::Break(bar, cond) => {
+                        let exec = exec & self.file.pred(cond, r.warp);
+                        if exec != 0 {
+                            // Lanes that wait at the barrier may be let go.
+                            w.conv.set_pc(at + 1);
+                            w.conv.break_from(*bar, mask(exec));
+                            w.parked = w.conv.has_parked();
+                        }
+                    }
+                    BarrierInst::Read { dst, bar, clear } => {
+                        if exec != 0 {
+                            let value = w.conv.barrier(*bar).0 as u32;
+                            self.file.write(*dst, r.warp, exec, &Row::splat(value));
+                            if *clear {
+                                w.conv.set_barrier(*bar, LaneMask::EMPTY);
+                            }
+                        }
+                    }
+                    BarrierInst::Write { bar, src } => {
+                        if exec != 0 {
+                            let row = self.file.read(env.block.cx.program.layout.constants(), src, r.warp);
+                            let lane = exec.trailing_zeros() as usize;
+                            w.conv.set_barrier(*bar, mask(row.0[lane]));
+                        }
+                    }
+                }
+            }
+            Kind::Unsupported => {
+                if exec != 0 && env.poison.is_none() {
+                    return Err(env.block.unsupported(place));
+                }
+            }
+            Kind::Nop | Kind::Lane(_) | Kind::Flow(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Traces the instruction and follows unknown values.
+    #[cold]
+    fn watch(&mut self, env: &mut Env<'_>, at: u32, inst: &Inst, runs: &[Run]) -> Result<(), SimError> {
+        for r in runs {
+            let exec = r.active & self.file.pred(&inst.guard, r.warp);
+            let place = Where { inst: at, index: r.warp, warp: self.first + r.warp };
+            if let Some(trace) = env.trace.as_deref_mut()
+                && trace.wants(place.warp)
+            {
+                trace.step(at, r.active, exec, &self.warps[r.warp as usize].conv);
+            }
+            if let Some(poison) = env.poison.as_deref_mut() {
+                poison.step(env.block, &self.file, place, inst, r.active, exec)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts trips: lanes that do not come from the loop's own back edge enter it anew.
+    fn enter_loop(&mut self, env: &mut Env<'_>, index: u32, runs: &[Run]) {
+        let n = self.warps.len();
+        for r in runs {
+            let at = index as usize * n + r.warp as usize;
+            let entering = r.active & !self.back[at];
+            self.back[at] &= !r.active;
+            let row = &mut self.trips[at].0;
+            if entering != 0 {
+                for l in lanes(entering) {
+                    if row[l] != 0 {
+                        env.counters.trips[index as usize].add(row[l]);
+                        row[l] = 0;
+                    }
+                }
+            }
+            for (l, t) in row.iter_mut().enumerate() {
+                *t = t.wrapping_add(r.active >> l & 1);
+            }
+        }
+    }
+
+    /// The block has ended: all loops have.
+    pub(crate) fn leave_loops(&mut self, counters: &mut Counters) {
+        let n = self.warps.len();
+        for (i, row) in self.trips.iter_mut().enumerate() {
+            for t in row.0.iter_mut().filter(|t| **t != 0) {
+                counters.trips[i / n].add(*t);
+                *t = 0;
+            }
+        }
+    }
+}

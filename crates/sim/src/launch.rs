@@ -1,0 +1,153 @@
+//! What a launch is given and what it gives back.
+
+use lanescope_ir::{LaneMask, Profile};
+
+/// High word of the generic addresses of shared memory: `SR_SWINHI`, and the high word of the window's base.
+pub const SHARED_WINDOW_HI: u32 = 0x7001;
+/// High word of the generic addresses of local memory.
+pub const LOCAL_WINDOW_HI: u32 = 0x7002;
+/// Generic address of byte 0 of the block's shared memory. The window is 4 GiB long.
+pub const SHARED_WINDOW: u64 = (SHARED_WINDOW_HI as u64) << 32;
+/// Generic address of byte 0 of the thread's local memory. The window is 4 GiB long.
+pub const LOCAL_WINDOW: u64 = (LOCAL_WINDOW_HI as u64) << 32;
+/// Streaming multiprocessors that special registers tell of.
+pub const SM_COUNT: u32 = 132;
+
+/// One kernel launch.
+#[derive(Clone, Debug, Default)]
+pub struct Launch {
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory in bytes; it lies after the kernel's static shared memory.
+    pub dynamic_shared: u32,
+    /// Constant bank 0: launch dimensions, stack pointer, windows and parameters where the architecture puts them.
+    /// Reads past its end give zero.
+    pub bank0: Vec<u8>,
+    /// How to run.
+    pub options: Options,
+}
+
+/// What happens when an instruction that is not implemented is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unknown {
+    /// The launch stops with an error that names it.
+    #[default]
+    Stop,
+    /// Its results become unknown; the launch stops if an unknown value reaches a branch or an address.
+    Poison,
+}
+
+/// The warp whose steps are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceRequest {
+    /// Linear index of the block: x + y * grid.x + z * grid.x * grid.y.
+    pub block: u64,
+    /// Index of the warp in the block.
+    pub warp: u32,
+    /// Steps kept at most.
+    pub max_steps: usize,
+}
+
+/// How to run. Results do not depend on `threads`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Threads that run blocks; 0 means all processors.
+    pub threads: usize,
+    /// The launch stops with an error after so many warp instructions; 0 means never.
+    pub max_inst: u64,
+    /// What to do with instructions that are not implemented.
+    pub unknown: Unknown,
+    /// A warp to trace.
+    pub trace: Option<TraceRequest>,
+    /// Count the trips of loops.
+    pub loops: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { threads: 0, max_inst: 10_000_000_000, unknown: Unknown::Stop, trace: None, loops: true }
+    }
+}
+
+/// Called now and then with the number of blocks done and of all blocks. May be called from several threads.
+pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
+/// What a launch gave. Buffers are in the memory it was given.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Counters.
+    pub profile: Profile,
+    /// Things a user should know, each once.
+    pub warnings: Vec<String>,
+    /// Steps of the traced warp.
+    pub trace: Option<Trace>,
+    /// Bytes of buffers whose value is unknown because it comes from an instruction that is not implemented.
+    pub unknown: Vec<UnknownBytes>,
+}
+
+/// Unknown bytes of one buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownBytes {
+    /// Name of the buffer.
+    pub buffer: String,
+    /// Its address.
+    pub address: u64,
+    /// Ranges of byte offsets, start and end, ascending.
+    pub ranges: Vec<(u64, u64)>,
+}
+
+/// Steps of one warp.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// Lanes of the warp that exist.
+    pub lanes: LaneMask,
+    /// Steps in order of issue.
+    pub steps: Vec<TraceStep>,
+    /// Whether steps were left out at the end because there were too many.
+    pub cut: bool,
+}
+
+/// One issue of one instruction by one group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceStep {
+    /// Number of the issue within the warp, from 0.
+    pub step: u64,
+    /// Index of the instruction.
+    pub inst: u32,
+    /// Lanes of the group.
+    pub active: LaneMask,
+    /// Of these, lanes whose guard holds.
+    pub executing: LaneMask,
+    /// Groups that could run but do not, and lanes that wait, before the step: position and lanes.
+    pub others: Vec<(u32, LaneMask)>,
+    /// What the step did to the group.
+    pub event: TraceEvent,
+}
+
+/// What a step did to the group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceEvent {
+    /// Nothing; it goes on.
+    Step,
+    /// Lanes went apart.
+    Split {
+        /// Lanes that took the branch or left.
+        taken: LaneMask,
+    },
+    /// All lanes went to another place.
+    Jump,
+    /// Lanes left.
+    Exit {
+        /// Which.
+        lanes: LaneMask,
+    },
+    /// The group, or part of it, waits.
+    Wait,
+    /// Lanes that had been apart go on together.
+    Join {
+        /// The group that goes on.
+        group: LaneMask,
+    },
+}

@@ -1,1 +1,33 @@
-//! report
+//! What a person or a program reads: the terminal report, the profile JSON, the trace of a warp.
+//!
+//! Nothing here computes: counters and findings come in, text goes out. Text carries ANSI styles; whoever prints
+//! it strips them where there is no terminal (`anstream` does).
+
+pub mod json;
+mod layout;
+pub mod text;
+pub mod trace;
+
+use std::collections::HashMap;
+
+use lanescope_analysis::Analysis;
+use lanescope_ir::{Kernel, Profile};
+
+/// What a report is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// Its counters.
+    pub profile: &'a Profile,
+    /// What was found out about them.
+    pub analysis: &'a Analysis,
+    /// The kernel's name as its author wrote it.
+    pub demangled: &'a str,
+    /// Where the counters come from: `sim`, `ncu`, `gpu`.
+    pub source: &'a str,
+    /// Source text by index of the file, for those that were found.
+    pub sources: &'a HashMap<u32, Vec<String>>,
+    /// Remarks that belong on the first screen.
+    pub warnings: &'a [String],
+}

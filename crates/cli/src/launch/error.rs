@@ -150,7 +150,9 @@ pub enum Fault {
         limit: u64,
     },
     /// `bytes` is no hexadecimal text.
-    #[error("argument {index}: `bytes` must be an even number of hexadecimal digits, or a list of numbers from 0 to 255")]
+    #[error(
+        "argument {index}: `bytes` must be an even number of hexadecimal digits, or a list of numbers from 0 to 255"
+    )]
     Hex {
         /// Its number.
         index: usize,

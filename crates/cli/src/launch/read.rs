@@ -29,9 +29,9 @@ impl Reader<'_> {
         })?;
         let root = root.get_ref();
         self.known(root, TOP, "the launch file")?;
-        let (module, module_at) = self.string(root, "module")?.ok_or_else(|| {
-            self.missing("module", "the launch file", "module = \"kernel.cubin\"")
-        })?;
+        let (module, module_at) = self
+            .string(root, "module")?
+            .ok_or_else(|| self.missing("module", "the launch file", "module = \"kernel.cubin\""))?;
         let kernel = self.string(root, "kernel")?;
         let arch = self.string(root, "arch")?;
         let grid_limits = [i32::MAX as u32, 65_535, 65_535];
@@ -77,7 +77,9 @@ impl Reader<'_> {
             };
             let arg = self.arg(index, &place, table, self.place(node))?;
             let bytes = match &arg.value {
-                Value::Fill { dtype, len, .. } | Value::Random { dtype, len, .. } => *len as u128 * dtype.size() as u128,
+                Value::Fill { dtype, len, .. } | Value::Random { dtype, len, .. } => {
+                    *len as u128 * dtype.size() as u128
+                }
                 _ => 0,
             };
             total += bytes;
@@ -144,7 +146,9 @@ impl Reader<'_> {
         };
         self.known(table, known, what)?;
         let need = |key: &'static str, example| {
-            table.get(key).ok_or_else(|| self.error(self.place(node), Fault::Missing { key, place: what.into(), example }))
+            table
+                .get(key)
+                .ok_or_else(|| self.error(self.place(node), Fault::Missing { key, place: what.into(), example }))
         };
         let dtype = self.dtype(need("dtype", "dtype = \"f32\"")?)?;
         let len = self.integer(need("len", "len = 1024")?, &format!("len in {what}"), 0, MEMORY_LIMIT.into())? as usize;
@@ -176,10 +180,9 @@ impl Reader<'_> {
             if !(low <= high && low.is_finite() && high.is_finite()) {
                 let expected = "finite, with low not above high".into();
                 let found = format!("{low} to {high}");
-                return Err(self.error(
-                    self.place(node),
-                    Fault::Type { what: format!("the range of {what}"), expected, found },
-                ));
+                return Err(
+                    self.error(self.place(node), Fault::Type { what: format!("the range of {what}"), expected, found })
+                );
             }
             return Ok(Bounds::Float(low, high));
         };
@@ -213,8 +216,7 @@ impl Reader<'_> {
         let bad = || self.error(self.place(node), Fault::Hex { index });
         match node.get_ref() {
             DeValue::String(text) => {
-                let digits: Vec<u8> =
-                    text.bytes().filter(|b| !b.is_ascii_whitespace() && *b != b'_').collect();
+                let digits: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_whitespace() && *b != b'_').collect();
                 if !digits.len().is_multiple_of(2) {
                     return Err(bad());
                 }
@@ -259,7 +261,13 @@ impl Reader<'_> {
         })
     }
 
-    fn dims(&self, root: &DeTable<'_>, key: &'static str, limits: [u32; 3], example: &'static str) -> Result<([u32; 3], Position)> {
+    fn dims(
+        &self,
+        root: &DeTable<'_>,
+        key: &'static str,
+        limits: [u32; 3],
+        example: &'static str,
+    ) -> Result<([u32; 3], Position)> {
         let Some(node) = root.get(key) else { return Err(self.missing(key, "the launch file", example)) };
         let mut out = [1; 3];
         let one = std::slice::from_ref(node);

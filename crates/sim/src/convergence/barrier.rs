@@ -1,15 +1,21 @@
 //! Convergence barriers: Volta and later.
 //!
-//! The rules, as measured on an H200:
+//! A warp has one running group, a stack of parked groups, a pool of lanes that could run (`pool.rs`), and lanes that wait.
+//! The rules, each measured on an H200:
 //! - At a divergent branch the side with fewer lanes runs first, the fall-through side at a tie; the other side is pushed
-//!   on the stack of parked groups. When the running group blocks or exits, the top of the stack runs.
-//! - Adjacent entries of the stack that one branch pushed for the same position merge just before a divergence pushes another
-//!   entry, and when the running group issues a memory instruction; never otherwise. Hence arrivals at BSYNC and EXIT are
-//!   counted as hardware counts them.
-//! - BSYNC holds its group until every lane recorded in the barrier has arrived, has exited, was removed by BREAK or has
-//!   yielded; then all that arrived go on as one group.
+//!   on the stack. Just before, adjacent entries of the stack that stand at one position merge.
+//! - When the running group waits, gives way or exits, the top of the stack runs; if the stack is empty, a group of the pool.
+//! - BSYNC holds its lanes until every lane of the barrier is at a BSYNC of it, has exited, waits at a WARPSYNC, or has given
+//!   way (YIELD, NANOSLEEP) and not run since. Then the barrier is empty. If the last arrival completes it, the lanes that
+//!   wait at the same BSYNC go on at once as one group; in any other case the lanes that waited go to the pool.
+//! - WARPSYNC lets the lanes pass whose mask lies within the group; the others wait for lanes of the same mask at the same
+//!   instruction, and go to the pool when the mask is complete. WARPSYNC.COLLECTIVE matches across instructions: the code up to
+//!   ENDCOLLECTIVE runs once for each mask, where the last arrival stands, and the last arrivals go on first.
+//! - Lanes that have exited are never waited for. A group at a barrier of the block holds the whole warp.
 
+use super::collective::Collective;
 use super::indirect;
+use super::pool::Pool;
 use super::{Convergence, Group, Reason, SyncMode, SyncPart, Waiting, YieldKind};
 use lanescope_ir::LaneMask;
 use lanescope_ir::op::control::ControlOp;
@@ -19,7 +25,8 @@ const BARRIERS: usize = 16;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hold {
     Barrier(u8),
-    WarpSync { wanted: LaneMask, mode: SyncMode },
+    WarpSync { wanted: LaneMask },
+    Collective { wanted: LaneMask, resume: u32 },
     Block,
 }
 
@@ -32,19 +39,12 @@ struct Held {
     hold: Hold,
 }
 
-/// A group that can run but does not.
+/// A group on the stack.
 #[derive(Clone, Copy)]
 struct Parked {
     group: Group,
-    /// The instruction that parked it. Groups of different origin do not merge.
+    /// The branch that parked it.
     from: u32,
-}
-
-/// A group that arrived at WARPSYNC.COLLECTIVE and goes on by itself afterwards.
-#[derive(Clone, Copy)]
-struct Member {
-    lanes: LaneMask,
-    resume: u32,
 }
 
 /// The convergence state of one warp on Volta and later.
@@ -55,36 +55,55 @@ pub struct Barrier {
     running: Group,
     live: LaneMask,
     exited: LaneMask,
-    /// Parked lanes that gave way at a YIELD.
-    yielded: LaneMask,
-    parked: Vec<Parked>,
+    stack: Vec<Parked>,
     held: Vec<Held>,
-    members: Vec<Member>,
+    pool: Pool,
+    collective: Collective,
     barriers: [LaneMask; BARRIERS],
 }
 
 impl Barrier {
-    /// Runs the top of the stack if nobody runs.
+    /// If nobody runs, picks who does.
+    #[inline]
     fn schedule(&mut self) {
-        if self.running.mask.is_empty()
-            && let Some(top) = self.parked.pop()
-        {
-            self.running = top.group;
-            self.yielded = self.yielded - top.group.mask;
+        if self.running.mask.is_empty() {
+            self.pick();
         }
     }
 
-    fn merge_parked(&mut self) {
-        if self.parked.len() < 2 {
+    fn pick(&mut self) {
+        if self.held.iter().any(|h| h.hold == Hold::Block) {
             return;
         }
-        self.parked.dedup_by(|above, below| {
+        if let Some(group) = self.collective.next() {
+            self.running = group;
+        } else if let Some(top) = self.stack.pop() {
+            self.running = top.group;
+            self.pool.unmark(top.group.mask);
+        } else if let Some(group) = self.pool.pick() {
+            self.running = group;
+        }
+    }
+
+    fn merge_stack(&mut self) {
+        if self.stack.len() < 2 {
+            return;
+        }
+        self.stack.dedup_by(|above, below| {
             let same = above.group.pc == below.group.pc && above.from == below.from;
             if same {
                 below.group.mask = below.group.mask | above.group.mask;
             }
             same
         });
+    }
+
+    /// Makes room for a group that a divergent branch parks.
+    fn diverge(&mut self) {
+        self.merge_stack();
+        if !self.pool.is_empty() {
+            self.pool.diverged();
+        }
     }
 
     /// Takes `lanes` out of the running group, whose others go on at `next`. `None` if there are none.
@@ -94,104 +113,102 @@ impl Barrier {
         (!taken.is_empty()).then_some(taken)
     }
 
-    /// Makes a released group run: at once if nobody runs, else when the running group stops.
-    fn resume(&mut self, group: Group, from: u32) {
-        if group.mask.is_empty() {
-            return;
+    fn hold(&mut self, pc: u32, lanes: LaneMask, next: u32, hold: Hold) {
+        if let Some(lanes) = self.take(lanes, next) {
+            self.held.push(Held { lanes, pc, next, hold });
         }
-        if self.running.mask.is_empty() {
-            self.running = group;
-        } else {
-            self.parked.push(Parked { group, from });
-        }
+    }
+
+    /// Takes the entries that `is` names off the list of those who wait.
+    fn unhold(&mut self, is: impl Fn(&Held) -> bool) -> Vec<Held> {
+        let mut gone = Vec::new();
+        self.held.retain(|h| {
+            let go = is(h);
+            if go {
+                gone.push(*h);
+            }
+            !go
+        });
+        gone
     }
 
     /// Releases whatever the current state no longer holds.
     #[inline]
     fn settle(&mut self) {
         if !self.held.is_empty() {
-            self.settle_held();
+            while let Some(h) = self.held.iter().copied().find(|h| self.is_open(h)) {
+                self.open(&h);
+            }
         }
     }
 
-    fn settle_held(&mut self) {
-        while let Some(hold) = self.held.iter().map(|h| h.hold).find(|&h| self.is_open(h)) {
-            self.open(hold);
-        }
-    }
-
-    fn is_open(&self, hold: Hold) -> bool {
-        match hold {
+    fn is_open(&self, h: &Held) -> bool {
+        match h.hold {
             Hold::Barrier(bar) => self.barrier_missing(bar).is_empty(),
-            Hold::WarpSync { wanted, .. } => self.sync_missing(wanted).is_empty(),
+            Hold::WarpSync { .. } | Hold::Collective { .. } => self.sync_missing(h).is_empty(),
             Hold::Block => false,
         }
     }
 
-    fn open(&mut self, hold: Hold) {
-        if let Hold::WarpSync { mode: SyncMode::Collective { resume }, .. } = hold {
-            let entering = self.held_at(|h| h == hold);
-            self.forget_members(entering);
-            let members = self.held.iter().filter(|h| h.hold == hold).map(|h| Member { lanes: h.lanes, resume });
-            self.members.extend(members);
-        }
-        let passed = self.release(hold, LaneMask(u64::MAX));
-        if let Hold::Barrier(bar) = hold
-            && let Some(b) = self.barriers.get_mut(usize::from(bar))
-        {
-            *b = *b - passed;
-        }
-    }
-
-    /// Lets the lanes of `lanes` that wait for `hold` go on, as one group for each position. Returns them.
-    fn release(&mut self, hold: Hold, lanes: LaneMask) -> LaneMask {
-        let mut groups: Vec<(Group, u32)> = Vec::new();
-        let mut passed = LaneMask::EMPTY;
-        self.held.retain_mut(|h| {
-            let go = h.lanes & lanes;
-            if h.hold != hold || go.is_empty() {
-                return true;
+    fn open(&mut self, h: &Held) {
+        match h.hold {
+            Hold::Barrier(bar) => {
+                self.clear_barrier(bar);
+                for w in self.unhold(|w| w.hold == h.hold) {
+                    self.pool.add(Group { pc: w.next, mask: w.lanes });
+                }
             }
-            passed = passed | go;
-            match groups.iter_mut().find(|(g, _)| g.pc == h.next) {
-                Some((g, _)) => g.mask = g.mask | go,
-                None => groups.push((Group { pc: h.next, mask: go }, h.pc)),
+            Hold::WarpSync { .. } => {
+                for w in self.unhold(|w| w.hold == h.hold && w.pc == h.pc) {
+                    self.pool.add(Group { pc: w.next, mask: w.lanes });
+                }
             }
-            h.lanes = h.lanes - go;
-            !h.lanes.is_empty()
-        });
-        for (group, from) in groups {
-            self.resume(group, from);
+            Hold::Collective { wanted, .. } => {
+                let together = self.unhold(|w| matches!(w.hold, Hold::Collective { wanted: x, .. } if x == wanted));
+                let mut all = LaneMask::EMPTY;
+                for (i, w) in together.iter().enumerate() {
+                    if let Hold::Collective { resume, .. } = w.hold {
+                        self.collective.enter(w.lanes, resume, i + 1 == together.len());
+                    }
+                    all = all | w.lanes;
+                }
+                if let Some(last) = together.last() {
+                    self.collective.body(Group { pc: last.next, mask: all });
+                }
+            }
+            Hold::Block => {}
         }
-        passed
     }
 
-    /// `lanes` are no longer inside a collective region.
-    fn forget_members(&mut self, lanes: LaneMask) {
-        self.members.retain_mut(|m| {
-            m.lanes = m.lanes - lanes;
-            !m.lanes.is_empty()
-        });
+    fn held_where(&self, is: impl Fn(&Held) -> bool) -> LaneMask {
+        self.held.iter().filter(|h| is(h)).fold(LaneMask::EMPTY, |m, h| m | h.lanes)
     }
 
-    fn held_at(&self, is: impl Fn(Hold) -> bool) -> LaneMask {
-        self.held.iter().filter(|h| is(h.hold)).fold(LaneMask::EMPTY, |m, h| m | h.lanes)
-    }
-
+    /// Lanes that keep `bar` closed.
     fn barrier_missing(&self, bar: u8) -> LaneMask {
-        let arrived = self.held_at(|h| h == Hold::Barrier(bar));
-        (self.barrier(bar) & self.live) - arrived - self.yielded
+        let excused = self.held_where(|h| match h.hold {
+            Hold::Barrier(b) => b == bar,
+            Hold::WarpSync { .. } | Hold::Collective { .. } => true,
+            Hold::Block => false,
+        });
+        (self.barrier(bar) & self.live) - excused - self.pool.marked()
     }
 
-    fn sync_missing(&self, wanted: LaneMask) -> LaneMask {
-        let arrived = self.held_at(|h| matches!(h, Hold::WarpSync { wanted: w, .. } if w == wanted));
-        (wanted & self.live) - arrived
+    /// Lanes for which the WARPSYNC of `h` waits.
+    fn sync_missing(&self, h: &Held) -> LaneMask {
+        match h.hold {
+            Hold::WarpSync { wanted } => (wanted & self.live) - self.held_where(|w| w.hold == h.hold && w.pc == h.pc),
+            Hold::Collective { wanted, .. } => {
+                let same = |w: &Held| matches!(w.hold, Hold::Collective { wanted: x, .. } if x == wanted);
+                (wanted & self.live) - self.held_where(same)
+            }
+            Hold::Barrier(_) | Hold::Block => LaneMask::EMPTY,
+        }
     }
 
-    fn hold(&mut self, lanes: LaneMask, next: u32, hold: Hold) {
-        let pc = self.running.pc;
-        if let Some(lanes) = self.take(lanes, next) {
-            self.held.push(Held { lanes, pc, next, hold });
+    fn clear_barrier(&mut self, bar: u8) {
+        if let Some(b) = self.barriers.get_mut(usize::from(bar)) {
+            *b = LaneMask::EMPTY;
         }
     }
 }
@@ -204,10 +221,10 @@ impl Convergence for Barrier {
             running: Group { pc: entry, mask: lanes },
             live: lanes,
             exited: LaneMask::EMPTY,
-            yielded: LaneMask::EMPTY,
-            parked: Vec::new(),
+            stack: Vec::new(),
             held: Vec::new(),
-            members: Vec::new(),
+            pool: Pool::new(),
+            collective: Collective::default(),
             barriers: [LaneMask::EMPTY; BARRIERS],
         }
     }
@@ -216,10 +233,10 @@ impl Convergence for Barrier {
         self.running = Group { pc: entry, mask: lanes };
         self.live = lanes;
         self.exited = LaneMask::EMPTY;
-        self.yielded = LaneMask::EMPTY;
-        self.parked.clear();
+        self.stack.clear();
         self.held.clear();
-        self.members.clear();
+        self.pool.reset();
+        self.collective.clear();
         self.barriers = [LaneMask::EMPTY; BARRIERS];
     }
 
@@ -243,7 +260,7 @@ impl Convergence for Barrier {
 
     #[inline]
     fn has_parked(&self) -> bool {
-        !self.parked.is_empty()
+        !self.stack.is_empty()
     }
 
     #[inline]
@@ -253,8 +270,8 @@ impl Convergence for Barrier {
 
     #[inline]
     fn memory_issued(&mut self) {
-        if self.parked.len() > 1 {
-            self.merge_parked();
+        if self.stack.len() > 1 {
+            self.merge_stack();
         }
     }
 
@@ -271,9 +288,9 @@ impl Convergence for Barrier {
             self.running = taken;
             return false;
         }
-        self.merge_parked();
+        self.diverge();
         let (first, second) = if taken.mask.count() < rest.mask.count() { (taken, rest) } else { (rest, taken) };
-        self.parked.push(Parked { group: second, from });
+        self.stack.push(Parked { group: second, from });
         self.running = first;
         true
     }
@@ -292,16 +309,14 @@ impl Convergence for Barrier {
                 None => groups.push(Group { pc: t.pc, mask }),
             }
         }
-        let Some((&first, others)) = groups.split_first() else { return false };
-        if others.is_empty() {
-            self.running = first;
-            return false;
+        if groups.len() > 1 {
+            self.diverge();
+            indirect::order(&mut groups);
         }
-        self.merge_parked();
-        indirect::order(&mut groups);
-        self.running = groups[0];
-        self.parked.extend(groups.iter().skip(1).rev().map(|&group| Parked { group, from }));
-        true
+        let Some((&first, others)) = groups.split_first() else { return false };
+        self.running = first;
+        self.stack.extend(others.iter().rev().map(|&group| Parked { group, from }));
+        !others.is_empty()
     }
 
     fn exit(&mut self, lanes: LaneMask, next: u32) -> bool {
@@ -309,9 +324,7 @@ impl Convergence for Barrier {
         let split = !self.running.mask.is_empty();
         self.live = self.live - gone;
         self.exited = self.exited | gone;
-        if !self.members.is_empty() {
-            self.forget_members(gone);
-        }
+        self.collective.forget(gone);
         self.settle();
         self.schedule();
         split
@@ -319,16 +332,33 @@ impl Convergence for Barrier {
 
     #[inline]
     fn sync_set(&mut self, bar: u8, lanes: LaneMask) {
-        self.set_barrier(bar, lanes);
+        if let Some(b) = self.barriers.get_mut(usize::from(bar)) {
+            *b = *b | (lanes & self.running.mask);
+        }
     }
 
     fn sync(&mut self, bar: u8, lanes: LaneMask, next: u32) {
-        if lanes.contains(self.running.mask) && self.barrier(bar) & self.live == self.running.mask {
-            self.running.pc = next;
-            self.set_barrier(bar, LaneMask::EMPTY);
-            return;
+        let pc = self.running.pc;
+        if self.held.is_empty() && lanes.contains(self.running.mask) {
+            // The usual case: nobody waits yet.
+            if ((self.barrier(bar) & self.live) - self.running.mask - self.pool.marked()).is_empty() {
+                self.clear_barrier(bar);
+                self.running.pc = next;
+                return;
+            }
         }
-        self.hold(lanes, next, Hold::Barrier(bar));
+        let arriving = self.running.mask & lanes;
+        self.hold(pc, lanes, next, Hold::Barrier(bar));
+        if !arriving.is_empty() && self.barrier_missing(bar).is_empty() {
+            self.clear_barrier(bar);
+            for w in self.unhold(|w| w.hold == Hold::Barrier(bar)) {
+                if w.pc == pc {
+                    self.running.mask = self.running.mask | w.lanes;
+                } else {
+                    self.pool.add(Group { pc: w.next, mask: w.lanes });
+                }
+            }
+        }
         self.settle();
         self.schedule();
     }
@@ -341,7 +371,6 @@ impl Convergence for Barrier {
         self.barriers.get(usize::from(bar)).copied().unwrap_or_default()
     }
 
-    #[inline]
     fn set_barrier(&mut self, bar: u8, mask: LaneMask) {
         if let Some(b) = self.barriers.get_mut(usize::from(bar)) {
             *b = mask;
@@ -354,76 +383,100 @@ impl Convergence for Barrier {
     }
 
     fn warp_sync(&mut self, parts: &[SyncPart], mode: SyncMode, next: u32) {
-        // Plain masks that the group satisfies by itself do not split it, even if they differ from lane to lane.
-        if mode == SyncMode::Join && parts.iter().all(|p| self.is_converged(p.wanted)) {
+        let Group { pc, mask: group } = self.running;
+        let within = |p: &SyncPart| group.contains(p.wanted & self.live);
+        let alone: Vec<Group> =
+            parts.iter().filter(|p| within(p)).map(|p| Group { pc: next, mask: p.lanes & group }).collect();
+        if mode == SyncMode::Join && alone.len() == parts.len() {
             self.running.pc = next;
             return;
         }
-        let pc = self.running.pc;
-        for p in parts {
-            self.running.pc = pc;
-            self.hold(p.lanes, next, Hold::WarpSync { wanted: p.wanted, mode });
+        let passes: Vec<bool> = parts.iter().map(within).collect();
+        for (p, passes) in parts.iter().zip(passes) {
+            match mode {
+                SyncMode::Collective { resume } => {
+                    self.hold(pc, p.lanes, next, Hold::Collective { wanted: p.wanted, resume });
+                }
+                SyncMode::Join | SyncMode::Exclusive if passes => {}
+                SyncMode::Join | SyncMode::Exclusive => {
+                    self.hold(pc, p.lanes, next, Hold::WarpSync { wanted: p.wanted });
+                }
+            }
         }
         self.running.pc = next;
+        if mode == SyncMode::Exclusive {
+            for later in alone.into_iter().skip(1) {
+                if let Some(mask) = self.take(later.mask, next) {
+                    self.collective.body(Group { pc: next, mask });
+                }
+            }
+        }
         self.settle();
         self.schedule();
     }
 
     fn end_collective(&mut self, next: u32) {
-        let Group { pc: from, mask: inside } = self.running;
-        let leaving: Vec<Group> = self
-            .members
-            .iter()
-            .map(|m| Group { pc: m.resume, mask: m.lanes & inside })
-            .filter(|g| !g.mask.is_empty())
-            .collect();
-        self.forget_members(inside);
-        let known = leaving.iter().fold(LaneMask::EMPTY, |m, g| m | g.mask);
-        self.running = Group { pc: next, mask: inside - known };
-        for group in leaving.into_iter().rev() {
-            self.resume(group, from);
+        let (now, later) = self.collective.leave(self.running.mask, next);
+        for group in later {
+            self.pool.add(group);
         }
+        self.collective.put_off(now);
+        self.running = Group { pc: next, mask: LaneMask::EMPTY };
+        self.schedule();
     }
 
     fn yield_now(&mut self, kind: YieldKind, next: u32) {
-        let from = self.running.pc;
         self.running.pc = next;
-        let gives_way = self.running;
-        if self.parked.is_empty() && self.held.is_empty() {
+        if self.running.mask == self.live {
+            self.pool.pass(self.live);
             return;
         }
+        let group = self.running;
         self.running.mask = LaneMask::EMPTY;
-        if kind == YieldKind::Yield {
-            self.yielded = self.yielded | gives_way.mask;
-            self.settle();
+        match kind {
+            YieldKind::Yield => self.pool.add_yielded(group),
+            YieldKind::Sleep => self.pool.add_sleeping(group),
         }
-        self.parked.insert(0, Parked { group: gives_way, from });
+        self.settle();
         self.schedule();
     }
 
     fn wait_block(&mut self, lanes: LaneMask, next: u32) {
-        self.hold(lanes, next, Hold::Block);
-        self.schedule();
+        let Group { pc, mask } = self.running;
+        if (lanes & mask).is_empty() {
+            self.running.pc = next;
+            return;
+        }
+        self.hold(pc, mask, next, Hold::Block);
+        self.settle();
     }
 
     fn block_waiting(&self) -> LaneMask {
-        self.held_at(|h| h == Hold::Block)
+        self.held_where(|h| h.hold == Hold::Block)
     }
 
     fn release_block(&mut self, lanes: LaneMask) {
-        self.release(Hold::Block, lanes);
+        for w in self.unhold(|w| w.hold == Hold::Block && !(w.lanes & lanes).is_empty()) {
+            let group = Group { pc: w.next, mask: w.lanes };
+            if self.running.mask.is_empty() {
+                self.running = group;
+            } else {
+                self.pool.add(group);
+            }
+        }
     }
 
     fn waiting(&self) -> Vec<Waiting> {
         let why = |h: &Held| match h.hold {
             Hold::Barrier(bar) => Reason::Barrier { bar, missing: self.barrier_missing(bar) },
-            Hold::WarpSync { wanted, .. } => Reason::WarpSync { missing: self.sync_missing(wanted) },
+            Hold::WarpSync { .. } | Hold::Collective { .. } => Reason::WarpSync { missing: self.sync_missing(h) },
             Hold::Block => Reason::Block,
         };
         self.held.iter().map(|h| Waiting { lanes: h.lanes, pc: h.pc, why: why(h) }).collect()
     }
 
     fn parked(&self) -> Vec<Group> {
-        self.parked.iter().map(|p| p.group).collect()
+        let stack = self.stack.iter().map(|p| p.group);
+        self.pool.groups().into_iter().chain(stack).chain(self.collective.waiting()).collect()
     }
 }

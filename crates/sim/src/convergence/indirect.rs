@@ -4,27 +4,21 @@ use super::Group;
 
 /// Puts `groups` (distinct targets) into the order in which they run.
 ///
-/// The target of the lowest lane is split from the rest, and the smaller of the two runs first, the lowest lane's at a tie; the
-/// rest is split again in the same way when it runs. A target that was put off counts with the rest from then on.
+/// The targets are taken in the order of their lowest lanes. One that has at most half of the lanes not yet placed is next;
+/// one that has more runs after all others.
 pub(super) fn order(groups: &mut Vec<Group>) {
     groups.sort_by_key(|g| g.mask.0.trailing_zeros());
-    let total: u32 = groups.iter().map(|g| g.mask.count()).sum();
-    let mut late: Vec<Group> = Vec::new();
-    let mut left = total;
-    let mut early: Vec<Group> = Vec::with_capacity(groups.len());
-    for &g in groups.iter() {
+    let mut left: u32 = groups.iter().map(|g| g.mask.count()).sum();
+    let mut last: Vec<Group> = Vec::new();
+    groups.retain(|g| {
         let size = g.mask.count();
-        if left - size < size && !is_last(groups, &g) {
-            late.push(g);
-        } else {
+        let placed = 2 * size <= left;
+        if placed {
             left -= size;
-            early.push(g);
+        } else {
+            last.push(*g);
         }
-    }
-    early.extend(late.into_iter().rev());
-    *groups = early;
-}
-
-fn is_last(groups: &[Group], g: &Group) -> bool {
-    groups.last() == Some(g)
+        placed
+    });
+    groups.extend(last.into_iter().rev());
 }

@@ -11,7 +11,9 @@
 //! [`Convergence::stop_pc`]).
 
 mod barrier;
+mod collective;
 mod indirect;
+mod pool;
 
 use lanescope_ir::LaneMask;
 use lanescope_ir::op::control::ControlOp;
@@ -149,7 +151,7 @@ pub trait Convergence: Sized + Clone + Send {
     /// `lanes` leave, the rest of the group goes on at `next`. True if both are non-empty.
     fn exit(&mut self, lanes: LaneMask, next: u32) -> bool;
 
-    /// BSSY: barrier `bar` := `lanes`.
+    /// BSSY: `lanes` join barrier `bar`.
     fn sync_set(&mut self, bar: u8, lanes: LaneMask);
     /// BSYNC of `lanes`; the group's other lanes go on at `next`, as do those that wait once they are released.
     fn sync(&mut self, bar: u8, lanes: LaneMask, next: u32);
@@ -169,11 +171,12 @@ pub trait Convergence: Sized + Clone + Send {
     /// YIELD or NANOSLEEP; the group goes on at `next`, now or later.
     fn yield_now(&mut self, kind: YieldKind, next: u32);
 
-    /// `lanes` wait at a barrier of the block and go on at `next` when [`release_block`](Convergence::release_block) names them; the rest of the group goes on at `next`.
+    /// The running group waits at a barrier of the block, on behalf of `lanes` (those whose guard holds; none: nothing happens), and with it
+    /// the whole warp: no parked group runs meanwhile. It goes on at `next` when [`release_block`](Convergence::release_block) names one of its lanes.
     fn wait_block(&mut self, lanes: LaneMask, next: u32);
     /// Lanes that wait at a barrier of the block.
     fn block_waiting(&self) -> LaneMask;
-    /// The barrier of the block is complete: `lanes` of those waiting go on.
+    /// The barrier of the block is complete: the groups of `lanes` go on.
     fn release_block(&mut self, lanes: LaneMask);
 
     /// Pushes a token of `lanes` that resumes at `target` (SSY, PBK, PCNT, CAL, PRET). Only for models that support it.

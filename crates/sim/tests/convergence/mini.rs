@@ -89,7 +89,7 @@ pub(crate) fn run(program: &[Op<'_>], lanes: LaneMask, limit: usize) -> Run {
         account(&s);
         let Some(g) = s.current() else {
             let waiting = s.block_waiting();
-            if waiting.is_empty() || waiting != s.live() {
+            if waiting.is_empty() {
                 break;
             }
             s.release_block(waiting);

@@ -72,7 +72,7 @@ fn lanes_are_never_lost() {
         assert_eq!(s.live() | s.exited(), lanes);
         if s.live().is_empty() {
             ended += 1;
-        } else if s.current().is_none() {
+        } else if s.current().is_none() && s.block_waiting().is_empty() {
             stuck += 1;
             let waiting = s.waiting();
             assert_eq!(waiting.iter().fold(LaneMask::EMPTY, |m, w| m | w.lanes), s.live());

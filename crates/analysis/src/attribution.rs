@@ -311,7 +311,7 @@ impl<'a> Sources<'a> {
             parts.push(Part { cause: Cause::Unknown, lanes, estimate: false });
             return;
         }
-        let here = self.density_at(inst, |p, i| apart(p, i));
+        let here = self.density_at(inst, apart);
         // Branches with the same base (several ways out of one loop) are one step.
         let mut weights = vec![0u64; ids.len()];
         let mut at = 0;

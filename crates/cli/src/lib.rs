@@ -1,6 +1,20 @@
 //! The facade: everything the `lanescope` command does, for programs that embed it.
+//!
+//! [`launch`] reads launch files, [`module`] finds kernels in cubins, fatbins and libraries, [`run`] runs a launch
+//! and analyses its counters, [`output`] writes buffers, [`disasm`] prints SASS. Reports are in `lanescope_report`.
 
+pub mod disasm;
 pub mod dtype;
 pub mod launch;
+pub mod module;
 pub mod names;
 pub mod npy;
+pub mod output;
+pub mod run;
+pub mod sources;
+
+pub use lanescope_analysis as analysis;
+pub use lanescope_ir as ir;
+pub use lanescope_report as report;
+pub use lanescope_sass as sass;
+pub use lanescope_sim as sim;

@@ -98,6 +98,6 @@ pub(crate) fn check(kernel: &Kernel, profile: &Profile, analysis: &Analysis) -> 
     for rule in RULES {
         (rule.check)(&context, &mut found);
     }
-    found.sort_by(|a, b| b.severity.cmp(&a.severity));
+    found.sort_by_key(|f| std::cmp::Reverse(f.severity));
     found
 }

@@ -1,0 +1,191 @@
+//! `lanescope run`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use lanescope::report::{self, Input};
+use lanescope::run::{Prepared, Ran, Settings};
+use lanescope::sim::{TraceEvent, TraceRequest, Unknown};
+use lanescope::{ir::Severity, output, sources};
+
+use super::{FINDINGS, Format, print, print_json};
+use crate::progress::Blocks;
+
+/// Flags of `run`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The launch file (TOML): module, kernel, grid, block and arguments.
+    launch: PathBuf,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Write every buffer after the run as DIR/arg<N>.npy.
+    #[arg(long, value_name = "DIR")]
+    dump: Option<PathBuf>,
+    /// Threads that run blocks; the results do not depend on it. Default: all processors.
+    #[arg(long, value_name = "N")]
+    threads: Option<std::num::NonZeroUsize>,
+    /// Stop with an error after N warp instructions; 0 means never. Default: 10 billion.
+    #[arg(long, value_name = "N")]
+    max_inst: Option<u64>,
+    /// What to do at an instruction that is not implemented.
+    #[arg(long, value_enum, default_value_t)]
+    unknown: OnUnknown,
+    /// Show the groups and masks of one warp step by step instead of the report: block number (x fastest) and warp in the block.
+    #[arg(long, value_name = "BLOCK,WARP", num_args = 0..=1, default_missing_value = "0,0", require_equals = true, value_parser = trace_request)]
+    #[arg(conflicts_with = "format")]
+    trace: Option<(u64, u32)>,
+    /// Steps that --trace shows at most.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    trace_steps: usize,
+    /// Folder with the source files, to show their text; the launch file's folder is searched too.
+    #[arg(long, value_name = "DIR")]
+    source: Option<PathBuf>,
+    /// Architecture to take from a module with several, overriding the launch file.
+    #[arg(long, value_name = "ARCH")]
+    arch: Option<String>,
+    /// Kernel to run, overriding the launch file.
+    #[arg(long, value_name = "NAME")]
+    kernel: Option<String>,
+    /// Exit with 1 if there is a finding of this severity or above.
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    fail_on: Option<FailOn>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum OnUnknown {
+    /// Stop and name it.
+    #[default]
+    Stop,
+    /// Mark its results unknown; stop only if one reaches a branch, an address or an output asked for.
+    Poison,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FailOn {
+    Info,
+    Warning,
+    Error,
+}
+
+fn trace_request(text: &str) -> Result<(u64, u32), String> {
+    let bad = || format!("expected BLOCK,WARP such as 0,0; found `{text}`");
+    let (block, warp) = text.split_once(',').unwrap_or((text, "0"));
+    Ok((block.trim().parse().map_err(|_| bad())?, warp.trim().parse().map_err(|_| bad())?))
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
+    let trace = args.trace.map(|(block, warp)| TraceRequest { block, warp, max_steps: args.trace_steps });
+    let settings = Settings {
+        threads: args.threads.map_or(0, Into::into),
+        max_inst: args.max_inst,
+        unknown: if args.unknown == OnUnknown::Poison { Unknown::Poison } else { Unknown::Stop },
+        trace,
+        arch: args.arch.clone(),
+        kernel: args.kernel.clone(),
+    };
+    let prepared = Prepared::open(&args.launch, &settings)?;
+    check_trace(&prepared, trace)?;
+    let dir = prepared.dir.clone();
+    let blocks = Blocks::new();
+    let result = prepared.run(Some(&|done, total| blocks.update(done, total)));
+    blocks.finish();
+    let ran = result?;
+    output::outs(&ran, &dir)?;
+    if let Some(dump) = &args.dump {
+        output::dump(&ran, dump)?;
+    }
+    if trace.is_some() {
+        print_trace(&ran, trace)?;
+    } else {
+        show(args, &ran, &dir)?;
+    }
+    let limit = args.fail_on.map(|f| match f {
+        FailOn::Info => Severity::Info,
+        FailOn::Warning => Severity::Warning,
+        FailOn::Error => Severity::Error,
+    });
+    let fails = limit.is_some_and(|limit| ran.analysis.findings.iter().any(|f| f.severity >= limit));
+    Ok(if fails { FINDINGS } else { 0 })
+}
+
+fn check_trace(prepared: &Prepared, trace: Option<TraceRequest>) -> anyhow::Result<()> {
+    let Some(t) = trace else { return Ok(()) };
+    let blocks: u64 = prepared.launch.grid.iter().map(|&d| u64::from(d)).product();
+    let warps = prepared.launch.block.iter().product::<u32>().div_ceil(32);
+    anyhow::ensure!(t.block < blocks, "--trace: there is no block {}; the grid has {blocks}", t.block);
+    anyhow::ensure!(t.warp < warps, "--trace: there is no warp {}; a block has {warps}", t.warp);
+    Ok(())
+}
+
+fn show(args: &Args, ran: &Ran, dir: &std::path::Path) -> anyhow::Result<()> {
+    let mut dirs: Vec<PathBuf> = args.source.iter().cloned().collect();
+    dirs.push(dir.to_path_buf());
+    if let Some(module) = dir.join(&ran.launch().module).parent() {
+        dirs.push(module.to_path_buf());
+    }
+    let sources = if args.format == Format::Text { sources::find(&ran.kernel, &dirs) } else { Default::default() };
+    let mut warnings = ran.kernel.warnings.clone();
+    warnings.extend(ran.outcome.warnings.iter().cloned());
+    for u in &ran.outcome.unknown {
+        let bytes: u64 = u.ranges.iter().map(|r| r.1 - r.0).sum();
+        warnings.push(format!(
+            "{bytes} bytes of {} are unknown: they come from instructions that are not implemented",
+            u.buffer
+        ));
+    }
+    let input = Input {
+        kernel: &ran.kernel,
+        profile: ran.profile(),
+        analysis: &ran.analysis,
+        demangled: &ran.demangled,
+        source: "sim",
+        sources: &sources,
+        warnings: &warnings,
+    };
+    match args.format {
+        Format::Text => print(&report::text::report(&input)),
+        Format::Json => {
+            for w in &warnings {
+                writeln!(anstream::stderr(), "note: {w}")?;
+            }
+            print_json(&report::json::profile(&input))
+        }
+    }
+}
+
+fn print_trace(ran: &Ran, request: Option<TraceRequest>) -> anyhow::Result<()> {
+    let (Some(trace), Some(request)) = (&ran.outcome.trace, request) else {
+        anyhow::bail!("the warp asked for was not run");
+    };
+    let steps = trace
+        .steps
+        .iter()
+        .map(|s| report::trace::Step {
+            step: s.step,
+            inst: s.inst,
+            active: s.active,
+            executing: s.executing,
+            others: s.others.clone(),
+            event: match s.event {
+                TraceEvent::Step => String::new(),
+                TraceEvent::Split { taken } => {
+                    format!("split: {} of {} lanes take it", taken.count(), s.active.count())
+                }
+                TraceEvent::Jump => "all go".into(),
+                TraceEvent::Exit { lanes } => format!("{} lanes leave", lanes.count()),
+                TraceEvent::Wait => "waits".into(),
+                TraceEvent::Join { group } => format!("join: {} lanes go on together", group.count()),
+            },
+        })
+        .collect();
+    let view = report::trace::Trace {
+        title: format!("{}: block {}, warp {}", ran.demangled, request.block, request.warp),
+        lanes: trace.lanes,
+        warp_size: ran.profile().shape.warp_size,
+        steps,
+        cut: trace.cut,
+    };
+    print(&report::trace::text(&ran.kernel, &view))
+}

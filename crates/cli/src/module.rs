@@ -1,0 +1,241 @@
+//! Finding a kernel in a cubin, a fatbin, a library or an executable.
+
+use std::path::Path;
+
+use lanescope_ir::Kernel;
+use lanescope_sass::container::{self, Entry, EntryKind, Module};
+use lanescope_sass::{isa, kernel};
+
+use crate::names::{base_name, demangle, nearest};
+
+/// Names listed in a message before the rest is counted.
+const LISTED: usize = 12;
+
+/// Why a module or a kernel in it cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModuleError {
+    /// The file cannot be read.
+    #[error("cannot read {path}: {error}")]
+    Read {
+        /// The file.
+        path: String,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// PTX text.
+    #[error(
+        "{path} is PTX, which lanescope does not run yet\n  assemble it first: ptxas -arch=sm_90 -lineinfo {path} -o kernel.cubin"
+    )]
+    Ptx {
+        /// The file.
+        path: String,
+    },
+    /// CUDA source.
+    #[error(
+        "{path} is CUDA source, which lanescope does not compile yet\n  compile it first: nvcc -cubin -arch=sm_90 -lineinfo {path} -o kernel.cubin"
+    )]
+    Cuda {
+        /// The file.
+        path: String,
+    },
+    /// The file's structure is broken, or it holds no GPU code.
+    #[error("{path}: {error}")]
+    Container {
+        /// The file.
+        path: String,
+        /// Why.
+        error: container::Error,
+    },
+    /// GPU code, but no machine code that could be run.
+    #[error("{path} has no machine code{}: it holds {holds}", wanted.as_ref().map(|a| format!(" for {a}")).unwrap_or_default())]
+    NoCode {
+        /// The file.
+        path: String,
+        /// The architecture asked for.
+        wanted: Option<String>,
+        /// What it holds instead.
+        holds: String,
+    },
+    /// A name that is no architecture.
+    #[error("{0}")]
+    Arch(#[from] isa::ArchError),
+    /// No kernel of that name.
+    #[error("{path} has no kernel `{name}`{}\n  kernels: {kernels}", suggest.as_ref().map(|s| format!("; did you mean `{s}`?")).unwrap_or_default())]
+    NoKernel {
+        /// The file.
+        path: String,
+        /// The name asked for.
+        name: String,
+        /// The nearest.
+        suggest: Option<String>,
+        /// What there is.
+        kernels: String,
+    },
+    /// No name given, or one that fits several kernels.
+    #[error("{path}: {}; say which one with `kernel = \"...\"`\n  kernels: {kernels}", name.as_ref().map_or("there are several kernels".to_owned(), |n| format!("`{n}` fits several kernels")))]
+    Ambiguous {
+        /// The file.
+        path: String,
+        /// The name asked for.
+        name: Option<String>,
+        /// The candidates.
+        kernels: String,
+    },
+    /// The kernel cannot be loaded.
+    #[error("{path}: {error}")]
+    Load {
+        /// The file.
+        path: String,
+        /// Why.
+        error: kernel::LoadError,
+    },
+}
+
+/// A file's bytes.
+pub fn read(path: &Path) -> Result<Vec<u8>, ModuleError> {
+    let shown = path.display().to_string();
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("ptx") => return Err(ModuleError::Ptx { path: shown }),
+        Some("cu") => return Err(ModuleError::Cuda { path: shown }),
+        _ => {}
+    }
+    std::fs::read(path).map_err(|error| ModuleError::Read { path: shown, error })
+}
+
+/// Loads a kernel from a file's bytes. `path` is for messages; `arch` picks one architecture out of several, else the
+/// newest supported one that has the kernel is taken.
+pub fn load(path: &str, bytes: &[u8], name: Option<&str>, arch: Option<&str>) -> Result<Kernel, ModuleError> {
+    let container = |error| ModuleError::Container { path: path.to_owned(), error };
+    let wanted = arch.map(str::parse::<isa::Arch>).transpose()?;
+    let file = container::open(bytes).map_err(container)?;
+    let fits = |e: &&Entry<'_>| wanted.is_none_or(|w| matches(w, arch, e.arch));
+    let mut cubins: Vec<&Entry<'_>> = file.cubins().filter(fits).collect();
+    if cubins.is_empty() {
+        return Err(ModuleError::NoCode { path: path.into(), wanted: arch.map(str::to_owned), holds: holds(&file) });
+    }
+    // Newest supported first; what has no decoder comes last and is refused by the loader if nothing else fits.
+    cubins.sort_by_key(|e| {
+        let supported = isa::Arch::from_sm(e.arch.sm.into()).is_ok();
+        (std::cmp::Reverse((supported, e.arch.sm)), e.arch.variant, e.offset)
+    });
+    let mut kernels: Vec<String> = Vec::new();
+    for same in cubins.chunk_by(|a, b| a.arch.sm == b.arch.sm) {
+        let mut found: Vec<(usize, &Entry<'_>, String)> = Vec::new();
+        for entry in same {
+            let data = entry.bytes().map_err(container)?;
+            let module = Module::parse(&data).map_err(container)?;
+            for k in module.kernels() {
+                if let Some(rank) = rank(&k.name, name) {
+                    found.push((rank, entry, k.name.to_string()));
+                }
+                kernels.push(k.name.to_string());
+            }
+        }
+        let Some(best) = found.iter().map(|f| f.0).min() else { continue };
+        found.retain(|f| f.0 == best);
+        found.dedup_by(|a, b| a.2 == b.2);
+        if let [(_, entry, mangled)] = found.as_slice() {
+            let data = entry.bytes().map_err(container)?;
+            let module = Module::parse(&data).map_err(container)?;
+            return kernel::load(&module, mangled).map_err(|error| ModuleError::Load { path: path.to_owned(), error });
+        }
+        let candidates: Vec<String> = found.into_iter().map(|f| f.2).collect();
+        return Err(ModuleError::Ambiguous {
+            path: path.into(),
+            name: name.map(str::to_owned),
+            kernels: list(candidates),
+        });
+    }
+    let name = name.unwrap_or("").to_owned();
+    let shown: Vec<String> = kernels.iter().map(|k| demangle(k)).collect();
+    let bases = shown.iter().map(|s| base_name(s));
+    let suggest = nearest(&name, kernels.iter().map(String::as_str).chain(bases)).map(str::to_owned);
+    Err(ModuleError::NoKernel { path: path.into(), name, suggest, kernels: list(kernels) })
+}
+
+/// How well a kernel's mangled name fits what was asked for; lower is better.
+fn rank(mangled: &str, wanted: Option<&str>) -> Option<usize> {
+    let Some(wanted) = wanted else { return Some(0) };
+    if mangled == wanted {
+        return Some(0);
+    }
+    let demangled = demangle(mangled);
+    if demangled == wanted {
+        return Some(1);
+    }
+    // `kernel<float>` without return type and parameters.
+    let bare = demangled.strip_prefix("void ").unwrap_or(&demangled);
+    if bare == wanted || bare.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('(')) {
+        return Some(2);
+    }
+    (base_name(&demangled) == wanted).then_some(3)
+}
+
+fn matches(wanted: isa::Arch, text: Option<&str>, have: container::Arch) -> bool {
+    let letter = text.is_some_and(|t| t.ends_with(['a', 'f']));
+    wanted.sm() == u32::from(have.sm) && (!letter || wanted.to_string() == have.to_string())
+}
+
+fn holds(file: &container::Container<'_>) -> String {
+    let mut kinds: Vec<String> = file
+        .entries
+        .iter()
+        .map(|e| match e.kind {
+            EntryKind::Cubin => format!("machine code for {}", e.arch),
+            EntryKind::Ptx => format!("PTX for {}", e.arch),
+            EntryKind::Other(n) => format!("an entry of kind {n}"),
+        })
+        .collect();
+    kinds.sort();
+    kinds.dedup();
+    kinds.join(", ")
+}
+
+fn list(mut names: Vec<String>) -> String {
+    names.sort();
+    names.dedup();
+    if names.is_empty() {
+        return "none".into();
+    }
+    let more = names.len().saturating_sub(LISTED);
+    let mut shown: Vec<String> = names
+        .iter()
+        .take(LISTED)
+        .map(|n| {
+            let d = demangle(n);
+            if d == *n { d } else { format!("{d} [{n}]") }
+        })
+        .collect();
+    if more > 0 {
+        shown.push(format!("and {more} more (lanescope disasm --list shows all)"));
+    }
+    shown.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_in_four_ways() {
+        let m = "_ZN2at6kernelIfEEvPT_i";
+        assert_eq!(demangle(m), "void at::kernel<float>(float*, int)");
+        assert_eq!(rank(m, Some(m)), Some(0));
+        assert_eq!(rank(m, Some("void at::kernel<float>(float*, int)")), Some(1));
+        assert_eq!(rank(m, Some("at::kernel<float>")), Some(2));
+        assert_eq!(rank(m, Some("kernel")), Some(3));
+        assert_eq!(rank(m, Some("at")), None);
+        assert_eq!(rank(m, None), Some(0));
+    }
+
+    #[test]
+    fn files_that_hold_no_code_say_what_to_do() {
+        let e = load("x", b"hello", None, None).unwrap_err().to_string();
+        assert!(e.starts_with("x: "), "{e}");
+        let e = load("x", b"hello", None, Some("hopper")).unwrap_err().to_string();
+        assert!(e.contains("'hopper' is not an architecture name"), "{e}");
+        assert!(matches!(read(Path::new("a/k.ptx")), Err(ModuleError::Ptx { .. })));
+        assert!(matches!(read(Path::new("k.cu")), Err(ModuleError::Cuda { .. })));
+    }
+}

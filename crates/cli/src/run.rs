@@ -1,0 +1,269 @@
+//! A launch from its file to its counters.
+//!
+//! ```no_run
+//! use lanescope::run::{Prepared, Settings};
+//!
+//! let prepared = Prepared::open("moe.toml".as_ref(), &Settings::default())?;
+//! let ran = prepared.run(None)?;
+//! println!("{}", ran.analysis.totals.lane_efficiency(32));
+//! # Ok::<(), lanescope::run::RunError>(())
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use lanescope_analysis::{Analysis, analyse};
+use lanescope_ir::{Kernel, Profile};
+use lanescope_sass::kernel::{Geometry, launch_constants};
+use lanescope_sim::{
+    GlobalMemory, LOCAL_WINDOW, Launch, Options, Outcome, Progress, SHARED_WINDOW, SimError, TraceRequest, Unknown,
+    simulate,
+};
+
+use crate::launch::{self, LaunchError, LaunchFile, args};
+use crate::module::{self, ModuleError};
+use crate::names::demangle;
+use crate::npy::Array;
+
+/// Largest launch file.
+const LAUNCH_FILE_LIMIT: u64 = 16 << 20;
+
+/// How to run, apart from what the launch file says.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Threads; 0 means all processors.
+    pub threads: usize,
+    /// Warp instructions after which the run stops; `None` for the engine's default.
+    pub max_inst: Option<u64>,
+    /// What happens at an instruction that is not implemented.
+    pub unknown: Unknown,
+    /// A warp to trace.
+    pub trace: Option<TraceRequest>,
+    /// Architecture, overriding the launch file's.
+    pub arch: Option<String>,
+    /// Kernel, overriding the launch file's.
+    pub kernel: Option<String>,
+}
+
+/// Why a launch could not be prepared or did not end well.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The launch file cannot be read.
+    #[error("cannot read {path}: {error}")]
+    Read {
+        /// The file.
+        path: String,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// The launch file is too large to be one.
+    #[error("{path} has {size} bytes; that is no launch file")]
+    NotALaunchFile {
+        /// The file.
+        path: String,
+        /// Its size.
+        size: u64,
+    },
+    /// The launch file, an array or an argument is wrong.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The module or the kernel is wrong. With the place in the launch file that names it.
+    #[error("{file}:{line}: {error}")]
+    Module {
+        /// Launch file.
+        file: String,
+        /// Line in it.
+        line: usize,
+        /// What is wrong.
+        error: ModuleError,
+    },
+    /// The simulator refused or stopped the launch.
+    #[error("{kernel}: {error}{}", place.as_ref().map(|p| format!("\n  source line: {p}")).unwrap_or_default())]
+    Sim {
+        /// The kernel.
+        kernel: String,
+        /// Why.
+        error: Box<SimError>,
+        /// Source line it is about.
+        place: Option<String>,
+    },
+    /// A buffer that was asked for has bytes whose value is not known.
+    #[error(
+        "{buffer} cannot be written: {count} of its bytes are unknown, from byte {first} on, because they come from instructions that are not implemented"
+    )]
+    UnknownOutput {
+        /// The buffer.
+        buffer: String,
+        /// Unknown bytes.
+        count: u64,
+        /// Offset of the first.
+        first: u64,
+    },
+}
+
+/// A launch with everything read and checked.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The launch file.
+    pub launch: LaunchFile,
+    /// Its folder.
+    pub dir: PathBuf,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Data of the arguments.
+    pub data: Vec<args::Data>,
+    settings: Settings,
+}
+
+/// A launch that ended.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Its name as its author wrote it.
+    pub demangled: String,
+    /// Counters, trace and remarks.
+    pub outcome: Outcome,
+    /// What they mean.
+    pub analysis: Analysis,
+    /// For each argument, its buffer after the run; `None` for scalars.
+    pub buffers: Vec<Option<Array>>,
+    launch: LaunchFile,
+}
+
+impl Prepared {
+    /// Reads a launch file and everything it names.
+    pub fn open(path: &Path, settings: &Settings) -> Result<Prepared, RunError> {
+        let shown = path.display().to_string();
+        let fail = |error| RunError::Read { path: shown.clone(), error };
+        let size = std::fs::metadata(path).map_err(fail)?.len();
+        if size > LAUNCH_FILE_LIMIT {
+            return Err(RunError::NotALaunchFile { path: shown, size });
+        }
+        let text = std::fs::read(path).map_err(fail)?;
+        let text = String::from_utf8(text)
+            .map_err(|e| fail(std::io::Error::new(std::io::ErrorKind::InvalidData, e.utf8_error().to_string())))?;
+        let launch = launch::parse(&shown, &text)?;
+        let dir = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        Prepared::new(launch, dir, settings)
+    }
+
+    /// The same for a launch file that was parsed already. Paths in it are relative to `dir`.
+    pub fn new(launch: LaunchFile, dir: PathBuf, settings: &Settings) -> Result<Prepared, RunError> {
+        let at = |line: usize| {
+            let file = launch.file.clone();
+            move |error| RunError::Module { file, line, error }
+        };
+        let path = dir.join(&launch.module);
+        let bytes = module::read(&path).map_err(at(launch.module_at.line))?;
+        let name = settings.kernel.as_deref().or(launch.kernel.as_deref());
+        let arch = settings.arch.as_deref().or(launch.arch.as_deref());
+        let line = launch.kernel_at.line;
+        let kernel = module::load(&path.display().to_string(), &bytes, name, arch).map_err(at(line))?;
+        args::check(&launch, &kernel)?;
+        let data = args::load(&launch, &dir)?;
+        Ok(Prepared { launch, dir, kernel, data, settings: settings.clone() })
+    }
+
+    /// Runs the launch. `progress` is told the number of blocks done and of all.
+    pub fn run(self, progress: Option<Progress<'_>>) -> Result<Ran, RunError> {
+        let demangled = demangle(&self.kernel.name);
+        let fail = |kernel: &Kernel, error: SimError| {
+            let place = error.inst().and_then(|i| lanescope_analysis::words::at_line(kernel, i));
+            RunError::Sim { kernel: demangle(&kernel.name), error: Box::new(error), place }
+        };
+        let mut memory = GlobalMemory::new();
+        let mut words = Vec::new();
+        let mut buffers = Vec::new();
+        for (i, (data, arg)) in self.data.into_iter().zip(&self.launch.args).enumerate() {
+            match data {
+                args::Data::Value(bytes) => {
+                    words.push(bytes);
+                    buffers.push(None);
+                }
+                args::Data::Buffer(mut array) => {
+                    let bytes = std::mem::take(&mut array.data);
+                    let address = memory.alloc(&buffer_name(i, arg), &bytes).map_err(|e| fail(&self.kernel, e))?;
+                    words.push(address.to_le_bytes().to_vec());
+                    buffers.push(Some((address, bytes.len() as u64, array)));
+                }
+            }
+        }
+        let launch = Launch {
+            grid: self.launch.grid,
+            block: self.launch.block,
+            dynamic_shared: self.launch.dynamic_shared,
+            bank0: bank0(&self.kernel, &self.launch, &words),
+            options: options(&self.settings),
+        };
+        let outcome = simulate(&self.kernel, &launch, &mut memory, progress).map_err(|e| fail(&self.kernel, e))?;
+        let buffers = buffers
+            .into_iter()
+            .map(|b| {
+                b.map(|(address, len, mut array)| {
+                    array.data = memory.read(address, len).unwrap_or_default();
+                    array
+                })
+            })
+            .collect();
+        let analysis = analyse(&self.kernel, &outcome.profile);
+        Ok(Ran { kernel: self.kernel, demangled, outcome, analysis, buffers, launch: self.launch })
+    }
+}
+
+impl Ran {
+    /// Counters.
+    pub fn profile(&self) -> &Profile {
+        &self.outcome.profile
+    }
+
+    /// The buffer of argument `index` after the run, if it is one and wholly known.
+    pub fn output(&self, index: usize) -> Result<Option<&Array>, RunError> {
+        let (Some(Some(array)), Some(arg)) = (self.buffers.get(index), self.launch.args.get(index)) else {
+            return Ok(None);
+        };
+        let name = buffer_name(index, arg);
+        if let Some(u) = self.outcome.unknown.iter().find(|u| u.buffer == name && !u.ranges.is_empty()) {
+            let count = u.ranges.iter().map(|r| r.1.saturating_sub(r.0)).sum();
+            let first = u.ranges.first().map_or(0, |r| r.0);
+            return Err(RunError::UnknownOutput { buffer: name, count, first });
+        }
+        Ok(Some(array))
+    }
+
+    /// The launch file.
+    pub fn launch(&self) -> &LaunchFile {
+        &self.launch
+    }
+}
+
+fn buffer_name(index: usize, arg: &launch::Arg) -> String {
+    match &arg.name {
+        Some(name) => format!("argument {index} ({name})"),
+        None => format!("argument {index}"),
+    }
+}
+
+fn options(settings: &Settings) -> Options {
+    let defaults = Options::default();
+    Options {
+        threads: settings.threads,
+        max_inst: settings.max_inst.unwrap_or(defaults.max_inst),
+        unknown: settings.unknown,
+        trace: settings.trace,
+        ..defaults
+    }
+}
+
+fn bank0(kernel: &Kernel, launch: &LaunchFile, words: &[Vec<u8>]) -> Vec<u8> {
+    let sm = kernel.arch.trim_start_matches("sm_").trim_end_matches(['a', 'f']).parse().unwrap_or(0);
+    let geometry = Geometry {
+        grid: launch.grid,
+        block: launch.block,
+        dynamic_shared: launch.dynamic_shared,
+        stack_top: kernel.local_size,
+        shared_window: SHARED_WINDOW,
+        local_window: LOCAL_WINDOW,
+    };
+    launch_constants(sm, &geometry, kernel.param_base.1, &args::pack(kernel, words))
+}

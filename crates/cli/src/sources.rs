@@ -1,0 +1,34 @@
+//! Source text for reports, where it can be found.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use lanescope_ir::Kernel;
+
+/// Larger files are no hand-written source.
+const LARGEST: u64 = 8 << 20;
+
+/// The text of the files that `kernel`'s line table names: as they are named there, or by base name in `dirs`.
+pub fn find(kernel: &Kernel, dirs: &[PathBuf]) -> HashMap<u32, Vec<String>> {
+    let mut found = HashMap::new();
+    for (i, name) in (0u32..).zip(&kernel.source.files) {
+        let base = name.rsplit(['/', '\\']).next().unwrap_or(name);
+        let mut places: Vec<PathBuf> = dirs.iter().map(|d| d.join(base)).collect();
+        if Path::new(name).is_absolute() {
+            places.push(name.into());
+        }
+        if let Some(text) = places.iter().find_map(|p| read(p)) {
+            found.insert(i, text);
+        }
+    }
+    found
+}
+
+fn read(path: &Path) -> Option<Vec<String>> {
+    let meta = std::fs::metadata(path).ok()?;
+    if !meta.is_file() || meta.len() > LARGEST {
+        return None;
+    }
+    let text = String::from_utf8(std::fs::read(path).ok()?).ok()?;
+    Some(text.lines().map(|l| l.replace('\t', "    ")).collect())
+}

@@ -51,7 +51,7 @@ pub(super) fn shf(cx: &Cx) -> Lowered<LaneOp> {
     }
     let f = Funnel { right, high: cx.has("HI"), wrap: cx.has("W"), wide, signed: cx.has("S32") || cx.has("S64") };
     // A fixed amount within the type's width is the same in both modes.
-    let wrap = f.wrap && !constant(amount).is_some_and(|n| n < 32);
+    let wrap = f.wrap && constant(amount).is_none_or(|n| n >= 32);
     // The word that the shift moves away from gets nothing from the other one.
     let mut op = match (right, f.high, wrap) {
         (true, true, false) if f.signed => op(IntFn::ShrS, [hi, amount]),

@@ -63,11 +63,14 @@ pub struct Options {
     pub trace: Option<TraceRequest>,
     /// Count the trips of loops.
     pub loops: bool,
+    /// Groups parked at the same place merge when a memory instruction is issued. So Nsight's source counters come out, which
+    /// instrument memory instructions; without instrumentation the hardware does not do it.
+    pub merge_at_memory: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { threads: 0, max_inst: 10_000_000_000, unknown: Unknown::Stop, trace: None, loops: true }
+        Options { threads: 0, max_inst: 10_000_000_000, unknown: Unknown::Stop, trace: None, loops: true, merge_at_memory: true }
     }
 }
 

@@ -1,8 +1,7 @@
 //! Barriers of a block (BAR).
 //!
-//! A barrier without a thread count is complete when every thread of the block that has not exited has arrived. With a
-//! count, each warp all of whose live lanes have arrived counts as a full warp, as the hardware counts warps; of other
-//! warps the lanes that have arrived count.
+//! As measured, a barrier counts warps: one issue by any group of a warp is the arrival of that warp, 32 threads of a thread
+//! count, however few its lanes. A barrier without a count is complete when every warp that has not exited has arrived.
 
 use lanescope_ir::op::warp::BlockBarrierMode;
 
@@ -22,7 +21,9 @@ pub(crate) struct Release {
 
 #[derive(Clone, Default)]
 struct State {
+    /// Arrivals of each warp.
     arrived: Vec<u32>,
+    /// Lanes of each warp that wait.
     waiting: Vec<u32>,
     expected: Option<u32>,
     reduce: Option<BlockBarrierMode>,
@@ -93,7 +94,7 @@ impl Barriers {
         }
         self.used = true;
         let w = a.warp as usize;
-        s.arrived[w] |= a.lanes;
+        s.arrived[w] += 1;
         let reduces = matches!(a.mode, BlockBarrierMode::RedPopc | BlockBarrierMode::RedAnd | BlockBarrierMode::RedOr);
         if reduces {
             s.reduce = Some(a.mode);
@@ -113,15 +114,8 @@ impl Barriers {
             return;
         }
         let complete = match s.expected {
-            None => s.arrived.iter().zip(&self.live).all(|(a, l)| l & !a == 0),
-            Some(n) => {
-                let count = |(&a, &l): (&u32, &u32)| match a {
-                    0 => 0,
-                    a if l & !a == 0 => LANES as u32,
-                    a => a.count_ones(),
-                };
-                s.arrived.iter().zip(&self.live).map(count).sum::<u32>() >= n
-            }
+            None => s.arrived.iter().zip(&self.live).all(|(&a, &l)| l == 0 || a != 0),
+            Some(n) => s.arrived.iter().sum::<u32>().saturating_mul(LANES as u32) >= n,
         };
         if !complete {
             return;
@@ -162,20 +156,20 @@ mod tests {
     }
 
     #[test]
-    fn waits_for_all_that_live() {
-        let mut b = Barriers::new(&[u32::MAX, 0xfffff]);
+    fn waits_for_all_warps_that_live() {
+        let mut b = Barriers::new(&[u32::MAX, 0xfffff, 0xf]);
         b.arrive(0, &sync(0, u32::MAX, None)).unwrap();
-        assert!(b.released.is_empty());
         b.arrive(0, &sync(1, 0xff, None)).unwrap();
+        b.exit(2, 0x7);
         assert!(b.released.is_empty());
-        b.exit(1, 0xfff00);
+        b.exit(2, 0x8);
         assert_eq!(b.released.len(), 2);
         assert_eq!(b.released[1], Release { warp: 1, lanes: 0xff, result: None });
     }
 
     #[test]
-    fn thread_counts_take_full_warps_and_start_anew() {
-        let mut b = Barriers::new(&[u32::MAX, u32::MAX, 0xff]);
+    fn thread_counts_take_warps_and_start_anew() {
+        let mut b = Barriers::new(&[u32::MAX, u32::MAX, u32::MAX]);
         b.arrive(3, &Arrival { mode: BlockBarrierMode::Arrive, ..sync(0, u32::MAX, Some(64)) }).unwrap();
         b.arrive(3, &sync(2, 0xff, Some(64))).unwrap();
         assert_eq!(b.released, [Release { warp: 2, lanes: 0xff, result: None }]);

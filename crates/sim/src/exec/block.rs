@@ -61,8 +61,8 @@ impl<C: Convergence> Block<C> {
     }
 
     /// Starts another block.
-    pub(crate) fn clear(&mut self, b: &BlockCx<'_>, plan: &C::Plan) {
-        self.tiles.iter_mut().for_each(|t| t.clear(b, plan));
+    pub(crate) fn clear(&mut self, b: &BlockCx<'_>) {
+        self.tiles.iter_mut().for_each(|t| t.clear(b));
         self.shared.fill(Cell::new(0));
         self.barriers.clear(&self.lanes);
         (self.clock, self.next) = (0, 0);

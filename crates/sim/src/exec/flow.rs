@@ -101,7 +101,11 @@ fn rare<C: Convergence>(
             let mut by_target: BTreeMap<u32, u32> = BTreeMap::new();
             for l in lanes(exec) {
                 let address = (u64::from(lo.0[l]) | u64::from(hi.0[l]) << 32).wrapping_add(*base);
-                let Some(target) = env.block.cx.kernel.at_address(address) else {
+                let kernel = env.block.cx.kernel;
+                let Some(target) = kernel.at_address(address) else {
+                    if let Some((_, name)) = kernel.externals.iter().find(|e| e.0 == address) {
+                        return Err(SimError::ExternalCall { site: site(), name: name.clone() });
+                    }
                     return Err(SimError::BadTarget { site: site(), lane: l as u32, address });
                 };
                 *by_target.entry(target.0).or_default() |= 1 << l;

@@ -148,7 +148,7 @@ impl<C: Convergence> Job<'_, C> {
         let b = self.block(linear);
         let block = match idle {
             Some(mut block) => {
-                block.clear(&b, self.plan);
+                block.clear(&b);
                 block
             }
             None => Block::new(&b, self.plan),
@@ -297,7 +297,7 @@ pub(crate) fn simulate<C: Convergence>(
     check(kernel, launch)?;
     memory.place_globals(&kernel.globals)?;
     let options = &launch.options;
-    let (program, refusals) = Program::new::<C>(kernel, &launch.bank0, options.loops)?;
+    let (program, refusals) = Program::new::<C>(kernel, &launch.bank0, options)?;
     let mut poison =
         (options.unknown == Unknown::Poison && program.has_unsupported).then(Poison::default);
     let total = total_blocks(launch);

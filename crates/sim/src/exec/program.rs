@@ -8,6 +8,7 @@ use lanescope_ir::{BranchKind, Kernel, Op, Pred, PredSrc, Slot, Src};
 use super::loops::Loops;
 use crate::convergence::Convergence;
 use crate::error::SimError;
+use crate::launch::Options;
 use crate::memory::bank::Banks;
 use crate::rows::{LaneInst, Layout, Operand, PredOperand};
 
@@ -36,12 +37,17 @@ pub(crate) struct MemInst {
     pub(crate) kind: MemKind,
     pub(crate) space: Space,
     pub(crate) addr: Address,
+    pub(crate) merges: bool,
 }
 
 impl MemInst {
-    /// Whether groups that are parked at the same place merge when it is issued. Constant loads do not do that.
-    pub(crate) fn merges(&self) -> bool {
-        !matches!(self.space, Space::Const(_)) && !matches!(self.kind, MemKind::Query { .. })
+    /// Whether groups that are parked at the same place merge when it is issued. As measured: all loads, stores and
+    /// atomics except loads of constants and stores to local memory.
+    fn merges(kind: &MemKind, space: Space) -> bool {
+        match (kind, space) {
+            (MemKind::Query { .. }, _) | (_, Space::Const(_)) | (MemKind::Store { .. }, Space::Local) => false,
+            _ => true,
+        }
     }
 }
 
@@ -200,19 +206,15 @@ impl Resolver<'_> {
     }
 
     fn memory(&mut self, op: &MemoryOp) -> Result<MemInst, SimError> {
-        Ok(match op {
-            MemoryOp::Load { space, width, dst, addr, valid } => MemInst {
-                kind: MemKind::Load { width: *width, dst: self.dsts(dst)?, valid: self.pred(*valid)? },
-                space: *space,
-                addr: self.addr(addr)?,
-            },
-            MemoryOp::Store { space, width, src, addr } => MemInst {
-                kind: MemKind::Store { width: *width, src: self.array(src)? },
-                space: *space,
-                addr: self.addr(addr)?,
-            },
-            MemoryOp::Atomic { space, op, ty, dst, pdst, addr, src, compare } => MemInst {
-                kind: MemKind::Atomic {
+        let (kind, space, addr) = match op {
+            MemoryOp::Load { space, width, dst, addr, valid } => {
+                (MemKind::Load { width: *width, dst: self.dsts(dst)?, valid: self.pred(*valid)? }, *space, addr)
+            }
+            MemoryOp::Store { space, width, src, addr } => {
+                (MemKind::Store { width: *width, src: self.array(src)? }, *space, addr)
+            }
+            MemoryOp::Atomic { space, op, ty, dst, pdst, addr, src, compare } => {
+                let kind = MemKind::Atomic {
                     op: *op,
                     ty: *ty,
                     dst: self.dsts(dst)?,
@@ -221,16 +223,15 @@ impl Resolver<'_> {
                     compare: self.array(compare)?,
                     returns: dst.iter().any(Option::is_some) || pdst.is_some(),
                     predicate: pdst.is_some(),
-                },
-                space: *space,
-                addr: self.addr(addr)?,
-            },
-            MemoryOp::QuerySpace { space, pdst, dst, addr } => MemInst {
-                kind: MemKind::Query { pdst: self.pdst(*pdst)?, dst: self.dst(*dst)? },
-                space: *space,
-                addr: self.addr(addr)?,
-            },
-        })
+                };
+                (kind, *space, addr)
+            }
+            MemoryOp::QuerySpace { space, pdst, dst, addr } => {
+                (MemKind::Query { pdst: self.pdst(*pdst)?, dst: self.dst(*dst)? }, *space, addr)
+            }
+        };
+        let merges = MemInst::merges(&kind, space);
+        Ok(MemInst { kind, space, addr: self.addr(addr)?, merges })
     }
 
     fn warp(&mut self, op: &WarpOp) -> Result<WarpInst, SimError> {
@@ -371,10 +372,10 @@ fn refusal<C: Convergence>(op: &Op) -> Option<String> {
 }
 
 impl Program {
-    pub(crate) fn new<C: Convergence>(kernel: &Kernel, bank0: &[u8], loops: bool) -> Result<(Program, Vec<Option<String>>), SimError> {
+    pub(crate) fn new<C: Convergence>(kernel: &Kernel, bank0: &[u8], options: &Options) -> Result<(Program, Vec<Option<String>>), SimError> {
         let banks = Banks::new(bank0, &kernel.constants);
         let mut r = Resolver { layout: Layout::new(kernel.slots, kernel.preds), banks: &banks, at: 0 };
-        let loops = if loops { Loops::find(kernel) } else { Loops::default() };
+        let loops = if options.loops { Loops::find(kernel) } else { Loops::default() };
         let leaders = super::loops::leaders(kernel);
         let mut insts = Vec::with_capacity(kernel.instructions.len());
         let mut branches = Vec::new();
@@ -384,6 +385,9 @@ impl Program {
         for (at, inst) in kernel.instructions.iter().enumerate() {
             r.at = at;
             let mut kind = r.kind(inst)?;
+            if let Kind::Memory(m) = &mut kind {
+                m.merges &= options.merge_at_memory;
+            }
             if let Some(why) = refusal::<C>(&inst.op) {
                 refusals[at] = Some(why);
                 let cond = r.pred(PredSrc::TRUE)?;

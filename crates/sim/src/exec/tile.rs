@@ -147,14 +147,16 @@ impl<C: Convergence> Tile<C> {
     }
 
     /// For the next block.
-    pub(crate) fn clear(&mut self, block: &BlockCx<'_>, plan: &C::Plan) {
+    pub(crate) fn clear(&mut self, block: &BlockCx<'_>) {
         self.file.clear();
         self.set_registers(block);
         self.local.iter_mut().for_each(Local::clear);
         self.back.fill(0);
         self.stamp = 0;
         for w in &mut self.warps {
-            *w = Warp::new(plan, w.lanes);
+            w.conv.reset(LaneMask(w.lanes.into()), 0);
+            (w.exited, w.stamp, w.result) = (0, 0, 0);
+            w.refresh();
         }
     }
 
@@ -296,7 +298,7 @@ impl<C: Convergence> Tile<C> {
                     hint: env.hint,
                 }
                 .run(m, r.active, exec, inst.uniform)?;
-                if w.parked && m.merges() {
+                if w.parked && m.merges {
                     w.conv.memory_issued();
                     w.parked = w.conv.has_parked();
                 }
@@ -325,7 +327,7 @@ impl<C: Convergence> Tile<C> {
                         let exec = exec & self.file.pred(cond, r.warp);
                         if exec != 0 {
                             // Lanes that wait at the barrier may be let go.
-                            w.conv.set_pc(at + 1);
+                            w.conv.set_pc(at);
                             w.conv.break_from(*bar, mask(exec));
                             w.parked = w.conv.has_parked();
                         }

@@ -150,7 +150,14 @@ impl Across<'_> {
                 for l in lanes(exec) {
                     let (j, ok) = shuffle_lane(*mode, l as u32, lane.0[l], clamp.0[l]);
                     inside |= u32::from(ok) << l;
-                    row.0[l] = absent(&value, exec, l, j as usize);
+                    // Out of range gives the lane's own value; a lane that does not execute gives zero, as measured.
+                    row.0[l] = if !ok {
+                        value.0[l]
+                    } else if exec >> j & 1 != 0 {
+                        value.0[j as usize]
+                    } else {
+                        0
+                    };
                 }
                 self.write(w, 0, to, &row);
                 self.write_pred(w, 0, to, inside);
@@ -200,7 +207,7 @@ impl Across<'_> {
                 let voters = exec & self.pred(w, 0);
                 let elected = voters.trailing_zeros() % 32;
                 self.write(w, 0, to, &Row::splat(elected));
-                self.write_pred(w, 0, to, voters & voters.wrapping_neg());
+                self.write_pred(w, 0, exec, voters & voters.wrapping_neg());
             }
             WarpOp::ActiveMask { .. } => self.write(w, 0, to, &Row::splat(self.active)),
             WarpOp::PackPreds { byte, .. } => {
@@ -255,11 +262,6 @@ fn shuffle_lane(mode: ShuffleMode, l: u32, b: u32, c: u32) -> (u32, bool) {
         }
     };
     if ok { (j & 31, true) } else { (l, false) }
-}
-
-/// What lane `l` gets from lane `j`.
-fn absent(value: &Row, exec: u32, l: usize, j: usize) -> u32 {
-    if exec >> j & 1 != 0 { value.0[j] } else { value.0[l] }
 }
 
 fn reduce(op: ReduceOp, value: &Row, exec: u32) -> (u32, bool) {

@@ -5,12 +5,13 @@
 //! - At a divergent branch the side with fewer lanes runs first, the fall-through side at a tie; the other side is pushed
 //!   on the stack. Just before, adjacent entries of the stack that stand at one position merge.
 //! - When the running group waits, gives way or exits, the top of the stack runs; if the stack is empty, a group of the pool.
-//! - BSYNC holds its lanes until every lane of the barrier is at a BSYNC of it, has exited, waits at a WARPSYNC, or has given
-//!   way (YIELD, NANOSLEEP) and not run since. Then the barrier is empty. If the last arrival completes it, the lanes that
-//!   wait at the same BSYNC go on at once as one group; in any other case the lanes that waited go to the pool.
+//! - BSYNC holds its lanes until every lane of the barrier is at a BSYNC of it, has exited, or has waited at a WARPSYNC or
+//!   given way (YIELD, NANOSLEEP) and not run since. Then the barrier is empty. If the last arrival completes it, the lanes
+//!   that wait at the same BSYNC go on at once as one group; in any other case the lanes that waited go to the pool.
 //! - WARPSYNC lets the lanes pass whose mask lies within the group; the others wait for lanes of the same mask at the same
 //!   instruction, and go to the pool when the mask is complete. WARPSYNC.COLLECTIVE matches across instructions: the code up to
 //!   ENDCOLLECTIVE runs once for each mask, where the last arrival stands, and the last arrivals go on first.
+//! - What waits is released when the warp next picks a group, not earlier.
 //! - Lanes that have exited are never waited for. A group at a barrier of the block holds the whole warp.
 
 use super::collective::Collective;
@@ -25,7 +26,7 @@ const BARRIERS: usize = 16;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hold {
     Barrier(u8),
-    WarpSync { wanted: LaneMask },
+    WarpSync { wanted: LaneMask, exclusive: bool },
     Collective { wanted: LaneMask, resume: u32 },
     Block,
 }
@@ -59,6 +60,8 @@ pub struct Barrier {
     held: Vec<Held>,
     pool: Pool,
     collective: Collective,
+    /// Groups that a completed WARPSYNC.EXCLUSIVE let go; each runs by itself.
+    exclusive: Vec<Group>,
     barriers: [LaneMask; BARRIERS],
 }
 
@@ -75,11 +78,15 @@ impl Barrier {
         if self.held.iter().any(|h| h.hold == Hold::Block) {
             return;
         }
+        self.settle();
         if let Some(group) = self.collective.next() {
             self.running = group;
         } else if let Some(top) = self.stack.pop() {
             self.running = top.group;
             self.pool.unmark(top.group.mask);
+        } else if !self.exclusive.is_empty() {
+            self.running = self.exclusive.remove(0);
+            self.pool.unmark(self.running.mask);
         } else if let Some(group) = self.pool.pick() {
             self.running = group;
         }
@@ -158,9 +165,14 @@ impl Barrier {
                     self.pool.add(Group { pc: w.next, mask: w.lanes });
                 }
             }
-            Hold::WarpSync { .. } => {
-                for w in self.unhold(|w| w.hold == h.hold && w.pc == h.pc) {
-                    self.pool.add(Group { pc: w.next, mask: w.lanes });
+            Hold::WarpSync { exclusive, .. } => {
+                let together = self.unhold(|w| w.hold == h.hold && w.pc == h.pc);
+                let mask = together.iter().fold(LaneMask::EMPTY, |m, w| m | w.lanes);
+                let group = Group { pc: h.next, mask };
+                if exclusive {
+                    self.exclusive.push(group);
+                } else {
+                    self.pool.add(group);
                 }
             }
             Hold::Collective { wanted, .. } => {
@@ -188,8 +200,8 @@ impl Barrier {
     fn barrier_missing(&self, bar: u8) -> LaneMask {
         let excused = self.held_where(|h| match h.hold {
             Hold::Barrier(b) => b == bar,
-            Hold::WarpSync { .. } | Hold::Collective { .. } => true,
-            Hold::Block => false,
+            Hold::WarpSync { .. } => true,
+            Hold::Collective { .. } | Hold::Block => false,
         });
         (self.barrier(bar) & self.live) - excused - self.pool.marked()
     }
@@ -197,7 +209,9 @@ impl Barrier {
     /// Lanes for which the WARPSYNC of `h` waits.
     fn sync_missing(&self, h: &Held) -> LaneMask {
         match h.hold {
-            Hold::WarpSync { wanted } => (wanted & self.live) - self.held_where(|w| w.hold == h.hold && w.pc == h.pc),
+            Hold::WarpSync { wanted, .. } => {
+                (wanted & self.live) - self.held_where(|w| w.hold == h.hold && w.pc == h.pc)
+            }
             Hold::Collective { wanted, .. } => {
                 let same = |w: &Held| matches!(w.hold, Hold::Collective { wanted: x, .. } if x == wanted);
                 (wanted & self.live) - self.held_where(same)
@@ -225,6 +239,7 @@ impl Convergence for Barrier {
             held: Vec::new(),
             pool: Pool::new(),
             collective: Collective::default(),
+            exclusive: Vec::new(),
             barriers: [LaneMask::EMPTY; BARRIERS],
         }
     }
@@ -237,6 +252,7 @@ impl Convergence for Barrier {
         self.held.clear();
         self.pool.reset();
         self.collective.clear();
+        self.exclusive.clear();
         self.barriers = [LaneMask::EMPTY; BARRIERS];
     }
 
@@ -325,7 +341,6 @@ impl Convergence for Barrier {
         self.live = self.live - gone;
         self.exited = self.exited | gone;
         self.collective.forget(gone);
-        self.settle();
         self.schedule();
         split
     }
@@ -359,7 +374,6 @@ impl Convergence for Barrier {
                 }
             }
         }
-        self.settle();
         self.schedule();
     }
 
@@ -374,7 +388,6 @@ impl Convergence for Barrier {
     fn set_barrier(&mut self, bar: u8, mask: LaneMask) {
         if let Some(b) = self.barriers.get_mut(usize::from(bar)) {
             *b = mask;
-            self.settle();
         }
     }
 
@@ -399,7 +412,11 @@ impl Convergence for Barrier {
                 }
                 SyncMode::Join | SyncMode::Exclusive if passes => {}
                 SyncMode::Join | SyncMode::Exclusive => {
-                    self.hold(pc, p.lanes, next, Hold::WarpSync { wanted: p.wanted });
+                    let exclusive = mode == SyncMode::Exclusive;
+                    if !exclusive {
+                        self.pool.mark(p.lanes & self.running.mask);
+                    }
+                    self.hold(pc, p.lanes, next, Hold::WarpSync { wanted: p.wanted, exclusive });
                 }
             }
         }
@@ -411,17 +428,16 @@ impl Convergence for Barrier {
                 }
             }
         }
-        self.settle();
         self.schedule();
     }
 
     fn end_collective(&mut self, next: u32) {
         let (now, later) = self.collective.leave(self.running.mask, next);
-        for group in later {
+        let mut now = now.into_iter();
+        self.running = now.next().unwrap_or(Group { pc: next, mask: LaneMask::EMPTY });
+        for group in now.chain(later) {
             self.pool.add(group);
         }
-        self.collective.put_off(now);
-        self.running = Group { pc: next, mask: LaneMask::EMPTY };
         self.schedule();
     }
 
@@ -437,7 +453,6 @@ impl Convergence for Barrier {
             YieldKind::Yield => self.pool.add_yielded(group),
             YieldKind::Sleep => self.pool.add_sleeping(group),
         }
-        self.settle();
         self.schedule();
     }
 
@@ -448,7 +463,6 @@ impl Convergence for Barrier {
             return;
         }
         self.hold(pc, mask, next, Hold::Block);
-        self.settle();
     }
 
     fn block_waiting(&self) -> LaneMask {
@@ -477,6 +491,7 @@ impl Convergence for Barrier {
 
     fn parked(&self) -> Vec<Group> {
         let stack = self.stack.iter().map(|p| p.group);
-        self.pool.groups().into_iter().chain(stack).chain(self.collective.waiting()).collect()
+        let late = self.exclusive.iter().rev().copied();
+        self.pool.groups().into_iter().chain(late).chain(stack).chain(self.collective.waiting()).collect()
     }
 }

@@ -16,14 +16,12 @@ struct Member {
 pub(super) struct Collective {
     queue: Vec<Group>,
     members: Vec<Member>,
-    after: Vec<Group>,
 }
 
 impl Collective {
     pub(super) fn clear(&mut self) {
         self.queue.clear();
         self.members.clear();
-        self.after.clear();
     }
 
     /// Queues a body.
@@ -48,7 +46,7 @@ impl Collective {
         });
     }
 
-    /// `inside` end their body. Returns the lanes that go on now, and those that go on later.
+    /// `inside` end their body. Returns the lanes that go on now, those of the last arrival, and those that go on later.
     pub(super) fn leave(&mut self, inside: LaneMask, next: u32) -> (Vec<Group>, Vec<Group>) {
         let (mut now, mut later): (Vec<Group>, Vec<Group>) = (Vec::new(), Vec::new());
         let mut rest = inside;
@@ -66,33 +64,13 @@ impl Collective {
         (now, later)
     }
 
-    /// Lanes that go on when no body waits any more.
-    pub(super) fn put_off(&mut self, groups: Vec<Group>) {
-        for g in groups {
-            match self.after.iter_mut().find(|a| a.pc == g.pc) {
-                Some(a) => a.mask = a.mask | g.mask,
-                None => self.after.push(g),
-            }
-        }
-    }
-
-    /// What runs next, if anything here does.
+    /// The next body, if one waits.
     pub(super) fn next(&mut self) -> Option<Group> {
-        if !self.queue.is_empty() {
-            return Some(self.queue.remove(0));
-        }
-        if self.after.is_empty() {
-            return None;
-        }
-        Some(self.after.remove(0))
+        (!self.queue.is_empty()).then(|| self.queue.remove(0))
     }
 
-    pub(super) fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.after.is_empty()
-    }
-
-    /// Everybody who waits here, the next to run last.
+    /// The bodies that wait, the next to run last.
     pub(super) fn waiting(&self) -> impl Iterator<Item = Group> {
-        self.after.iter().rev().chain(self.queue.iter().rev()).copied()
+        self.queue.iter().rev().copied()
     }
 }

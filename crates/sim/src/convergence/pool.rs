@@ -25,7 +25,7 @@ pub(super) struct Pool {
     yielded: LaneMask,
     /// Oldest first.
     asleep: Vec<Sleeper>,
-    /// Lanes that gave way and have not run since: no barrier waits for them.
+    /// Lanes that gave way, or waited at a WARPSYNC, and have not run since: no barrier waits for them.
     marked: LaneMask,
     /// Where the search for the next lane starts.
     pointer: u32,
@@ -95,6 +95,11 @@ impl Pool {
         self.asleep.push(Sleeper { lanes: group.mask, wakes: self.picks.wrapping_add(SLEEP) });
     }
 
+    /// No barrier waits for `lanes` until they run again.
+    pub(super) fn mark(&mut self, lanes: LaneMask) {
+        self.marked = self.marked | lanes;
+    }
+
     /// `lanes` run now.
     pub(super) fn unmark(&mut self, lanes: LaneMask) {
         self.marked = self.marked - lanes;
@@ -102,7 +107,8 @@ impl Pool {
 
     /// A divergent branch parked a group: whoever gave way is an ordinary member of the pool from now on.
     pub(super) fn diverged(&mut self) {
-        self.marked = LaneMask::EMPTY;
+        let asleep = self.asleep.iter().fold(LaneMask::EMPTY, |m, s| m | s.lanes);
+        self.marked = self.marked - self.ready - self.yielded - asleep;
         self.flush();
         self.pointer = 0;
     }

@@ -204,6 +204,7 @@ impl Writer {
                     Adjust::PcRelative => 1,
                     Adjust::NextRegister => 2,
                     Adjust::SevenMinus => 3,
+                    Adjust::SecondNextRegister => 4,
                 });
             }
             Model::Lookup { bits, map } => {

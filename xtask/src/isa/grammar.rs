@@ -227,9 +227,16 @@ impl<'a> Cursor<'a> {
         fields.reverse();
         let scale = if self.eat("*") { self.number()? } else { 1 };
         ensure!(scale.is_power_of_two(), "the scale {scale} is not a power of two");
-        let adjust = match (adjust, self.eat("+1")) {
-            (adjust, false) => adjust,
-            (Adjust::None, true) => Adjust::NextRegister,
+        let after = if self.eat("+1") {
+            Adjust::NextRegister
+        } else if self.eat("+2") {
+            Adjust::SecondNextRegister
+        } else {
+            Adjust::None
+        };
+        let adjust = match (adjust, after) {
+            (adjust, Adjust::None) => adjust,
+            (Adjust::None, after) => after,
             _ => bail!("two adjustments"),
         };
         Ok(Model::Number { fields, signed, shift: u8::try_from(scale.trailing_zeros())?, adjust })

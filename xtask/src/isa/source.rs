@@ -34,6 +34,8 @@ pub(super) enum Adjust {
     PcRelative,
     /// The register after this one; all ones stay.
     NextRegister,
+    /// The register two after this one; all ones stay.
+    SecondNextRegister,
     /// Stored as 7 - x.
     SevenMinus,
 }

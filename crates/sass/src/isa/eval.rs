@@ -158,8 +158,9 @@ fn number(
     let value = match adjust {
         Adjust::None => value,
         Adjust::PcRelative => value + i128::from(word.pc) + 16,
-        Adjust::NextRegister if value == (1 << width) - 1 => value,
+        Adjust::NextRegister | Adjust::SecondNextRegister if value == (1 << width) - 1 => value,
         Adjust::NextRegister => value + 1,
+        Adjust::SecondNextRegister => value + 2,
         Adjust::SevenMinus => 7 - value,
     };
     match u64::try_from(value) {

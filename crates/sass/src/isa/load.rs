@@ -229,6 +229,7 @@ impl Loader {
             1 => Adjust::PcRelative,
             2 => Adjust::NextRegister,
             3 => Adjust::SevenMinus,
+            4 => Adjust::SecondNextRegister,
             _ => return None,
         };
         if width > 64 || shift > 16 {

@@ -119,6 +119,8 @@ pub(super) enum Adjust {
     PcRelative,
     /// The register after this one, except that all ones stay.
     NextRegister,
+    /// The register two after this one, except that all ones stay.
+    SecondNextRegister,
     /// Stored as 7 minus the value.
     SevenMinus,
 }

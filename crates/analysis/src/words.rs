@@ -15,20 +15,21 @@ pub fn count(n: u64) -> String {
     out
 }
 
-/// A share as a percentage that never looks like none or all when it is not: `0.0004 %`, `99.997 %`.
+/// A share as a percentage with one decimal, or as many as it takes to show two digits of it and of what is
+/// missing to 100 %: `50.0 %`, `0.052 %`, `99.997 %`.
 pub fn percent(share: f64) -> String {
     if !share.is_finite() {
         return "-".into();
     }
     let value = share * 100.0;
-    for digits in 1..=9usize {
-        let text = format!("{value:.digits$}");
-        let shown: f64 = text.parse().unwrap_or(value);
-        if (shown != 0.0 || value == 0.0) && (shown != 100.0 || value == 100.0) {
-            return format!("{text} %");
-        }
-    }
-    format!("{value:e} %")
+    let small = value.abs().min((100.0 - value).abs());
+    let digits = if small == 0.0 { 1.0 } else { (1.0 - small.log10().floor()).clamp(1.0, 12.0) };
+    format!("{value:.*} %", digits as usize)
+}
+
+/// An amount that may have a fraction: `3.1`, `25,618`.
+pub fn amount(x: f64) -> String {
+    if x < 100.0 { format!("{x:.1}") } else { count(x.round() as u64) }
 }
 
 /// `part` of `whole` as a percentage.
@@ -79,9 +80,11 @@ mod tests {
         assert_eq!([count(0), count(999), count(1000), count(12_345_678)], ["0", "999", "1,000", "12,345,678"]);
         assert_eq!(percent(0.5), "50.0 %");
         assert_eq!(percent(1.0), "100.0 %");
-        assert_eq!(percent(0.999_99), "99.999 %");
-        assert_eq!(percent(0.000_000_4), "0.00004 %");
+        assert_eq!(percent(0.999_99), "99.9990 %");
+        assert_eq!(percent(0.000_000_4), "0.000040 %");
         assert_eq!(percent(0.0), "0.0 %");
+        assert_eq!(percent(0.084_5), "8.4 %");
+        assert_eq!(amount(25_618.2), "25,618");
         assert_eq!(lanes(32.0), "32.00");
         assert_eq!(lanes(31.999_9), "31.9999");
         assert_eq!(lanes(2.181), "2.18");

@@ -6,9 +6,9 @@
 use std::fmt::Write;
 
 use anstyle::Style;
-use lanescope_analysis::words::{at_line, count, lanes, percent, share};
-use lanescope_analysis::{Cause, CauseTotal, Line, Place};
-use lanescope_ir::{BranchKind, Severity};
+use lanescope_analysis::words::{amount, at_line, count, lanes, percent, share};
+use lanescope_analysis::{Cause, Line, Place};
+use lanescope_ir::{BranchKind, Op, Severity};
 
 use crate::Input;
 use crate::layout::{Align, BAD, Columns, DIM, GOOD, HEAD, PLAIN, WARN, styled, wrap};
@@ -133,7 +133,7 @@ fn causes(input: &Input<'_>, out: &mut String) {
         c.row(vec![
             (if heavy { WARN } else { PLAIN }, count(total.lanes)),
             (PLAIN, share(total.lanes, losses.slots)),
-            (PLAIN, lanes_short(total)),
+            (PLAIN, amount(total.warp_instructions)),
             (PLAIN, if total.estimate { "~" } else { "" }.into()),
             (if heavy { HEAD } else { PLAIN }, cause_name(total.cause).into()),
             (PLAIN, total.cause.inst().map(|i| instruction(input, i)).unwrap_or_default()),
@@ -157,11 +157,6 @@ fn causes(input: &Input<'_>, out: &mut String) {
         notes.push_str(" ~: nested causes, shared out by estimate; the sum is exact.");
     }
     let _ = writeln!(out, "  {}", styled(DIM, &wrap(&notes, WIDTH, 2)));
-}
-
-fn lanes_short(total: &CauseTotal) -> String {
-    let whole = total.warp_instructions.trunc() as u64;
-    if total.warp_instructions < 100.0 { format!("{:.1}", total.warp_instructions) } else { count(whole) }
 }
 
 fn big(n: u128) -> String {
@@ -263,10 +258,12 @@ fn instruction_row(input: &Input<'_>, i: u32, c: &mut Columns) {
         return;
     }
     let loss = input.analysis.losses.instructions.get(at);
-    let off = n.thread_inst_executed.saturating_sub(n.thread_inst_executed_pred_on);
+    // A false guard of a branch means "not taken", which the note says.
+    let steers = input.kernel.instructions.get(at).is_some_and(|i| matches!(i.op, Op::Control(_)));
+    let off = if steers { 0 } else { n.thread_inst_executed.saturating_sub(n.thread_inst_executed_pred_on) };
     let note = input.profile.branches.iter().find(|b| b.inst == i && b.executed > 0).map(|b| {
-        let verb = if b.kind == BranchKind::Exit { "split by leaving" } else { "split" };
-        format!("   <- {} of {} {verb}", count(b.divergent), count(b.executed))
+        let taken = if b.kind == BranchKind::Exit { "lanes left" } else { "lanes took it" };
+        format!("   <- {} of {} split, {} {taken}", count(b.divergent), count(b.executed), count(b.lanes_taken))
     });
     let plain = PLAIN;
     c.row(vec![

@@ -68,7 +68,7 @@ impl Context<'_> {
             words::count(total.lanes),
             words::share(total.lanes, slots),
             if total.estimate { ", partly an estimate" } else { "" },
-            words::lanes(total.warp_instructions),
+            words::amount(total.warp_instructions),
         );
         (severity, text)
     }

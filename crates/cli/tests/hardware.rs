@@ -1,0 +1,224 @@
+//! Every launch that an H200 was measured on, one test each: all counters of every instruction and every output
+//! buffer, for one and for two threads. The same kernels built for other architectures must give the same outputs.
+//!
+//! A launch is `NAME.toml` with `NAME.expected.json` (counters by PC) and `NAME.arg<K>.expected.npy` beside it, under
+//! `tests/groundtruth` or `validation`. More folders can be named in `LANESCOPE_LAUNCHES`, separated by colons.
+//! `NAME.ulp` beside a launch lists outputs that may differ in the last places, one `arg<K> <ulp>` a line: only
+//! for values that hardware approximates (`MUFU`).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use lanescope::launch::{self, LaunchFile};
+use lanescope::npy::{self, Array};
+use lanescope::run::{Prepared, Ran, Settings};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// Rows of a table of differences that are printed.
+const SHOWN: usize = 24;
+
+fn main() {
+    let args = Arguments::from_args();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut folders = vec![root.join("tests/groundtruth"), root.join("validation")];
+    if let Some(more) = std::env::var_os("LANESCOPE_LAUNCHES") {
+        folders.extend(std::env::split_paths(&more));
+    }
+    let mut trials = Vec::new();
+    for folder in &folders {
+        for path in launches(folder) {
+            add(&mut trials, folder, path);
+        }
+    }
+    libtest_mimic::run(&args, trials).exit();
+}
+
+fn add(trials: &mut Vec<Trial>, folder: &Path, path: PathBuf) {
+    let inside = path.strip_prefix(folder).unwrap_or(&path).with_extension("");
+    let name = inside.display().to_string();
+    let outputs = outputs(&path);
+    if path.with_extension("expected.json").exists() {
+        for threads in [1, 2] {
+            let path = path.clone();
+            let title = format!("{name} {threads} thread{}", if threads == 1 { "" } else { "s" });
+            trials.push(Trial::test(title, move || counters_and_outputs(&path, threads)).with_kind("sm_90"));
+        }
+    }
+    let others = path.with_file_name("kernel.others.fatbin");
+    if others.exists() && !outputs.is_empty() {
+        for arch in ["sm_80", "sm_100", "sm_120"] {
+            let path = path.clone();
+            trials.push(Trial::test(name.clone(), move || outputs_on(&path, arch)).with_kind(arch));
+        }
+    }
+}
+
+/// All launch files below `folder`, in order of their names.
+fn launches(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == "toml") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Numbers and files of the expected output buffers.
+fn outputs(launch: &Path) -> Vec<(usize, PathBuf)> {
+    let base = launch.with_extension("");
+    let base = base.display();
+    (0..64).map(|k| (k, PathBuf::from(format!("{base}.arg{k}.expected.npy")))).filter(|(_, p)| p.exists()).collect()
+}
+
+fn parse(path: &Path) -> Result<LaunchFile, Failed> {
+    let text = std::fs::read_to_string(path).map_err(Failed::from)?;
+    launch::parse(&path.display().to_string(), &text).map_err(Failed::from)
+}
+
+fn run(path: &Path, launch: LaunchFile, settings: &Settings) -> Result<Ran, Failed> {
+    let dir = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    Prepared::new(launch, dir, settings).and_then(|p| p.run(None)).map_err(|e| Failed::from(e.to_string()))
+}
+
+fn counters_and_outputs(path: &Path, threads: usize) -> Result<(), Failed> {
+    let ran = run(path, parse(path)?, &Settings { threads, ..Settings::default() })?;
+    let mut faults = String::new();
+    compare_counters(path, &ran, &mut faults)?;
+    compare_outputs(path, &ran, &mut faults)?;
+    if faults.is_empty() { Ok(()) } else { Err(faults.into()) }
+}
+
+fn outputs_on(path: &Path, arch: &str) -> Result<(), Failed> {
+    let mut launch = parse(path)?;
+    launch.module = "kernel.others.fatbin".into();
+    let ran = run(path, launch, &Settings { arch: Some(arch.into()), ..Settings::default() })?;
+    let mut faults = String::new();
+    compare_outputs(path, &ran, &mut faults)?;
+    if faults.is_empty() { Ok(()) } else { Err(faults.into()) }
+}
+
+fn compare_counters(path: &Path, ran: &Ran, faults: &mut String) -> Result<(), Failed> {
+    let text = std::fs::read_to_string(path.with_extension("expected.json")).map_err(Failed::from)?;
+    let json: serde_json::Value = serde_json::from_str(&text).map_err(Failed::from)?;
+    let mut expected: BTreeMap<u64, [u64; 3]> = BTreeMap::new();
+    for row in json["instructions"].as_array().ok_or("no `instructions`")? {
+        let n = |i: usize| row[i].as_u64().ok_or("a counter is no number");
+        expected.insert(n(0)?, [n(1)?, n(2)?, n(3)?]);
+    }
+    let own = ran.kernel.functions.first().map_or(0, |f| f.len as usize);
+    let mut rows = Vec::new();
+    for (at, c) in ran.profile().counts.iter().enumerate().take(own) {
+        let pc = u64::from(ran.kernel.instructions[at].pc);
+        let ours = [c.inst_executed, c.thread_inst_executed, c.thread_inst_executed_pred_on];
+        let theirs = expected.remove(&pc).unwrap_or_default();
+        if ours != theirs {
+            rows.push((pc, ours, theirs, ran.kernel.text[at].clone()));
+        }
+    }
+    rows.extend(expected.into_iter().filter(|(_, n)| n != &[0; 3]).map(|(pc, n)| (pc, [0; 3], n, "?".to_owned())));
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let _ = writeln!(faults, "{} instructions differ (inst_executed, thread_inst_executed, pred_on):", rows.len());
+    let _ = writeln!(faults, "{:>8}  {:>32}  {:>32}  instruction", "pc", "here", "H200");
+    for (pc, ours, theirs, text) in rows.iter().take(SHOWN) {
+        let show = |n: &[u64; 3]| format!("{} {} {}", n[0], n[1], n[2]);
+        let _ = writeln!(faults, "{:>8}  {:>32}  {:>32}  {text}", format!("{pc:#06x}"), show(ours), show(theirs));
+    }
+    Ok(())
+}
+
+fn compare_outputs(path: &Path, ran: &Ran, faults: &mut String) -> Result<(), Failed> {
+    let allowed = tolerances(path)?;
+    for (k, file) in outputs(path) {
+        let bytes = std::fs::read(&file).map_err(Failed::from)?;
+        let expected = npy::read(&bytes).map_err(|e| format!("{}: {e}", file.display()))?;
+        let ours = ran.output(k).map_err(|e| Failed::from(e.to_string()))?.ok_or("an expected output is no buffer")?;
+        compare_array(k, ours, &expected, allowed.get(&k).copied().unwrap_or(0), faults);
+    }
+    Ok(())
+}
+
+fn compare_array(k: usize, ours: &Array, expected: &Array, ulp: u64, faults: &mut String) {
+    if ours.data.len() != expected.data.len() {
+        let _ = writeln!(faults, "arg{k}: {} bytes here, {} on the H200", ours.data.len(), expected.data.len());
+        return;
+    }
+    let item = expected.item.max(1);
+    let differing: Vec<usize> = ours
+        .data
+        .chunks(item)
+        .zip(expected.data.chunks(item))
+        .enumerate()
+        .filter(|(_, (a, b))| a != b && distance(a, b, &expected.descr).is_none_or(|d| d > ulp))
+        .map(|(i, _)| i)
+        .collect();
+    if differing.is_empty() {
+        return;
+    }
+    let total = expected.data.len() / item;
+    let _ = writeln!(faults, "arg{k}: {} of {total} elements differ ({}):", differing.len(), expected.descr);
+    let _ = writeln!(faults, "{:>8}  {:>24}  {:>24}  ulp", "element", "here", "H200");
+    for &i in differing.iter().take(SHOWN) {
+        let (a, b) = (&ours.data[i * item..(i + 1) * item], &expected.data[i * item..(i + 1) * item]);
+        let ulp = distance(a, b, &expected.descr).map_or(String::new(), |d| d.to_string());
+        let _ = writeln!(faults, "{i:>8}  {:>24}  {:>24}  {ulp}", show(a, &expected.descr), show(b, &expected.descr));
+    }
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |w, &b| w << 8 | u64::from(b))
+}
+
+fn show(bytes: &[u8], descr: &str) -> String {
+    let w = word(bytes);
+    match descr.trim_matches('\'') {
+        "<f4" => format!("{:e} {w:#x}", f32::from_bits(w as u32)),
+        "<f8" => format!("{:e} {w:#x}", f64::from_bits(w)),
+        "<i4" => (w as u32 as i32).to_string(),
+        "<i8" => (w as i64).to_string(),
+        _ if bytes.len() <= 8 => w.to_string(),
+        _ => format!("{bytes:02x?}"),
+    }
+}
+
+/// Distance in units in the last place; `None` for types without one and for NaN.
+fn distance(a: &[u8], b: &[u8], descr: &str) -> Option<u64> {
+    let bits = match descr.trim_matches('\'') {
+        "<f4" => 32,
+        "<f8" => 64,
+        _ => return None,
+    };
+    let (a, b) = (word(a), word(b));
+    let infinity = if bits == 32 { u64::from(f32::INFINITY.to_bits()) } else { f64::INFINITY.to_bits() };
+    let sign = 1u64 << (bits - 1);
+    let order = |x: u64| {
+        let magnitude = (x & !sign) as i128;
+        if x & sign == 0 { magnitude } else { -magnitude }
+    };
+    if a & !sign > infinity || b & !sign > infinity {
+        return None;
+    }
+    u64::try_from((order(a) - order(b)).unsigned_abs()).ok()
+}
+
+/// Outputs that may differ in the last places, from `NAME.ulp`.
+fn tolerances(path: &Path) -> Result<BTreeMap<usize, u64>, Failed> {
+    let mut out = BTreeMap::new();
+    let Ok(text) = std::fs::read_to_string(path.with_extension("ulp")) else { return Ok(out) };
+    for line in text.lines().map(|l| l.split('#').next().unwrap_or("").trim()).filter(|l| !l.is_empty()) {
+        let (arg, ulp) = line.split_once(' ').ok_or("a line of the .ulp file is not `arg<K> <ulp>`")?;
+        let k = arg.strip_prefix("arg").and_then(|k| k.parse().ok()).ok_or("bad argument in the .ulp file")?;
+        out.insert(k, ulp.trim().parse().map_err(|_| "bad number in the .ulp file")?);
+    }
+    Ok(out)
+}

@@ -9,9 +9,11 @@ mod decode;
 mod eval;
 mod float;
 pub mod inst;
+mod listing;
 mod load;
 mod print;
 mod tables;
 
 pub use arch::{Arch, ArchError};
 pub use decode::{DecodeError, Decoder, TableError};
+pub use listing::Listing;

@@ -1,0 +1,88 @@
+//! What is fuzzed: functions that take any bytes and must return.
+//!
+//! A target reads everything that can be read from its input. A panic, a hang or unbounded memory is a finding;
+//! an error is not.
+
+use lanescope_sass::container::{LineKind, Lines, Module, open};
+use lanescope_sass::isa::{Arch, Decoder};
+
+/// Cubins, fatbins, host files and static libraries.
+pub fn container(data: &[u8]) {
+    let Ok(container) = open(data) else { return };
+    // A hostile file may repeat the same expensive entry; real ones need one look at each.
+    for entry in container.entries.iter().take(16) {
+        let Ok(bytes) = entry.bytes() else { continue };
+        let Ok(module) = Module::parse(&bytes) else { continue };
+        read(&module);
+    }
+    for error in container.warnings.iter().take(4) {
+        assert!(!error.to_string().is_empty());
+    }
+}
+
+fn read(module: &Module<'_>) {
+    for section in 0..module.sections.len() {
+        let Ok(relocations) = module.relocations(section) else { continue };
+        let mut data = module.sections[section].data.to_vec();
+        for relocation in &relocations {
+            let value = module.symbols[relocation.symbol].value.wrapping_add_signed(relocation.addend);
+            let _ = module.apply(section, relocation, &mut data, value);
+        }
+    }
+    for kind in [LineKind::Source, LineKind::Ptx] {
+        if let Ok(lines) = module.lines(kind) {
+            walk(module, &lines);
+        }
+    }
+    for function in &module.functions {
+        assert!(module.function_of_section(function.section).is_some());
+        for attribute in &function.attributes {
+            let _ = (attribute.name(), attribute.number(), attribute.words().count());
+        }
+    }
+}
+
+fn walk(module: &Module<'_>, lines: &Lines) {
+    let mut left = 100_000;
+    for function in &module.functions {
+        for pc in (0..function.text.len() as u64).step_by(16) {
+            let _ = function.subroutine_at(pc);
+            for frame in lines.frames(function.section, pc) {
+                left -= 1;
+                if left == 0 {
+                    return;
+                }
+                let _ = (frame.line, frame.function);
+            }
+        }
+    }
+}
+
+/// Instruction words: the first byte picks the architecture, each further 16 are one instruction.
+pub fn decoder(data: &[u8]) {
+    thread_local! {
+        static DECODERS: Vec<Decoder> = Arch::supported().filter_map(|arch| Decoder::new(arch).ok()).collect();
+    }
+    let Some((&pick, words)) = data.split_first() else { return };
+    DECODERS.with(|decoders| {
+        let decoder = &decoders[usize::from(pick) % decoders.len()];
+        for (index, word) in words.as_chunks::<16>().0.iter().enumerate() {
+            let raw = u128::from_le_bytes(*word);
+            match decoder.decode((index * 16) as u32, raw) {
+                Ok(instruction) => {
+                    assert_eq!(instruction.raw, raw);
+                    assert!(!instruction.to_string().is_empty());
+                }
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+        }
+    });
+}
+
+/// Launch files.
+pub fn launch(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if let Err(error) = lanescope::launch::parse("fuzz.toml", &text) {
+        assert!(!error.to_string().is_empty());
+    }
+}

@@ -9,6 +9,11 @@ use serde::Serialize;
 use crate::module::ModuleError;
 use crate::names::{base_name, demangle, nearest};
 
+/// Blanks between the address and the mnemonic.
+const INDENT: usize = 19;
+/// Column of the encoding.
+const ENCODING: usize = 79;
+
 /// What to show.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
@@ -254,9 +259,12 @@ pub fn text(item: &Disassembly, hex: bool) -> String {
             let _ = writeln!(out, "        // {file}:{line}");
             before = place;
         }
-        let line = format!("        /*{:04x}*/  {} ;", i.pc, i.text);
+        // nvdisasm puts a guard into the blanks before the mnemonic.
+        let guard = i.text.split_once(' ').filter(|(g, _)| g.starts_with('@')).map_or(0, |(g, _)| g.len() + 1);
+        let indent = INDENT.saturating_sub(guard);
+        let line = format!("        /*{:04x}*/{:indent$}{} ;", i.pc, "", i.text);
         if hex {
-            let _ = writeln!(out, "{line:<96}/* {} {} */", i.raw[0], i.raw[1]);
+            let _ = writeln!(out, "{line:ENCODING$}/* {} */\n{:ENCODING$}/* {} */", i.raw[0], "", i.raw[1]);
         } else {
             let _ = writeln!(out, "{line}");
         }

@@ -15,8 +15,8 @@ use lanescope_analysis::{Analysis, analyse};
 use lanescope_ir::{Kernel, Profile};
 use lanescope_sass::kernel::{Geometry, launch_constants};
 use lanescope_sim::{
-    GlobalMemory, LOCAL_WINDOW, Launch, Options, Outcome, Progress, SHARED_WINDOW, SimError, TraceRequest, Unknown,
-    simulate,
+    GlobalMemory, LOCAL_WINDOW, Launch, Options, Outcome, Progress, SHARED_WINDOW, SimError, TraceEvent, TraceRequest,
+    Unknown, simulate,
 };
 
 use crate::launch::{self, LaunchError, LaunchFile, args};
@@ -266,4 +266,33 @@ fn bank0(kernel: &Kernel, launch: &LaunchFile, words: &[Vec<u8>]) -> Vec<u8> {
         local_window: LOCAL_WINDOW,
     };
     launch_constants(sm, &geometry, kernel.param_base.1, &args::pack(kernel, words))
+}
+
+/// The trace of a launch as a report shows it, if one was asked for.
+pub fn trace_view(ran: &Ran, block: u64, warp: u32) -> Option<lanescope_report::trace::Trace> {
+    let trace = ran.outcome.trace.as_ref()?;
+    let steps = trace.steps.iter().map(|s| lanescope_report::trace::Step {
+        step: s.step,
+        inst: s.inst,
+        active: s.active,
+        executing: s.executing,
+        others: s.others.clone(),
+        event: match s.event {
+            TraceEvent::Step => String::new(),
+            TraceEvent::Split { taken } => {
+                format!("split: {} of {} lanes take it", taken.count(), s.active.count())
+            }
+            TraceEvent::Jump => "jump".into(),
+            TraceEvent::Exit { lanes } => format!("{} lanes leave", lanes.count()),
+            TraceEvent::Wait => "waits".into(),
+            TraceEvent::Join { group } => format!("join: {} lanes go on together", group.count()),
+        },
+    });
+    Some(lanescope_report::trace::Trace {
+        title: format!("{}: block {block}, warp {warp}", ran.demangled),
+        lanes: trace.lanes,
+        warp_size: ran.profile().shape.warp_size,
+        steps: steps.collect(),
+        cut: trace.cut,
+    })
 }

@@ -14,7 +14,7 @@ pub fn find(kernel: &Kernel, dirs: &[PathBuf]) -> HashMap<u32, Vec<String>> {
     for (i, name) in (0u32..).zip(&kernel.source.files) {
         let base = name.rsplit(['/', '\\']).next().unwrap_or(name);
         let mut places: Vec<PathBuf> = dirs.iter().map(|d| d.join(base)).collect();
-        if Path::new(name).is_absolute() {
+        if Path::new(name).is_absolute() && is_source(base) {
             places.push(name.into());
         }
         if let Some(text) = places.iter().find_map(|p| read(p)) {
@@ -22,6 +22,15 @@ pub fn find(kernel: &Kernel, dirs: &[PathBuf]) -> HashMap<u32, Vec<String>> {
         }
     }
     found
+}
+
+/// A line table may name any file of this machine; only what looks like source is opened where it says.
+fn is_source(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map_or("", |(_, e)| e);
+    matches!(
+        extension,
+        "cu" | "cuh" | "h" | "hpp" | "hh" | "hxx" | "c" | "cc" | "cpp" | "cxx" | "inl" | "py" | "rs" | "jl" | "ptx"
+    )
 }
 
 fn read(path: &Path) -> Option<Vec<String>> {

@@ -3,8 +3,7 @@
 //!
 //! A launch is `NAME.toml` with `NAME.expected.json` (counters by PC) and `NAME.arg<K>.expected.npy` beside it, under
 //! `tests/groundtruth` or `validation`. More folders can be named in `LANESCOPE_LAUNCHES`, separated by colons.
-//! `NAME.ulp` beside a launch lists outputs that may differ in the last places, one `arg<K> <ulp>` a line: only
-//! for values that hardware approximates (`MUFU`).
+//! `hardware.allow` lists the outputs that may differ, with the reason.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -40,16 +39,16 @@ fn add(trials: &mut Vec<Trial>, folder: &Path, path: PathBuf) {
     let outputs = outputs(&path);
     if path.with_extension("expected.json").exists() {
         for threads in [1, 2] {
-            let path = path.clone();
+            let (path, name) = (path.clone(), name.clone());
             let title = format!("{name} {threads} thread{}", if threads == 1 { "" } else { "s" });
-            trials.push(Trial::test(title, move || counters_and_outputs(&path, threads)).with_kind("sm_90"));
+            trials.push(Trial::test(title, move || counters_and_outputs(&name, &path, threads)).with_kind("sm_90"));
         }
     }
     let others = path.with_file_name("kernel.others.fatbin");
     if others.exists() && !outputs.is_empty() {
         for arch in ["sm_80", "sm_100", "sm_120"] {
-            let path = path.clone();
-            trials.push(Trial::test(name.clone(), move || outputs_on(&path, arch)).with_kind(arch));
+            let (path, title) = (path.clone(), name.clone());
+            trials.push(Trial::test(name.clone(), move || outputs_on(&title, &path, arch)).with_kind(arch));
         }
     }
 }
@@ -89,20 +88,20 @@ fn run(path: &Path, launch: LaunchFile, settings: &Settings) -> Result<Ran, Fail
     Prepared::new(launch, dir, settings).and_then(|p| p.run(None)).map_err(|e| Failed::from(e.to_string()))
 }
 
-fn counters_and_outputs(path: &Path, threads: usize) -> Result<(), Failed> {
+fn counters_and_outputs(name: &str, path: &Path, threads: usize) -> Result<(), Failed> {
     let ran = run(path, parse(path)?, &Settings { threads, ..Settings::default() })?;
     let mut faults = String::new();
     compare_counters(path, &ran, &mut faults)?;
-    compare_outputs(path, &ran, &mut faults)?;
+    compare_outputs(name, path, &ran, &mut faults)?;
     if faults.is_empty() { Ok(()) } else { Err(faults.into()) }
 }
 
-fn outputs_on(path: &Path, arch: &str) -> Result<(), Failed> {
+fn outputs_on(name: &str, path: &Path, arch: &str) -> Result<(), Failed> {
     let mut launch = parse(path)?;
     launch.module = "kernel.others.fatbin".into();
     let ran = run(path, launch, &Settings { arch: Some(arch.into()), ..Settings::default() })?;
     let mut faults = String::new();
-    compare_outputs(path, &ran, &mut faults)?;
+    compare_outputs(name, path, &ran, &mut faults)?;
     if faults.is_empty() { Ok(()) } else { Err(faults.into()) }
 }
 
@@ -137,18 +136,17 @@ fn compare_counters(path: &Path, ran: &Ran, faults: &mut String) -> Result<(), F
     Ok(())
 }
 
-fn compare_outputs(path: &Path, ran: &Ran, faults: &mut String) -> Result<(), Failed> {
-    let allowed = tolerances(path)?;
+fn compare_outputs(name: &str, path: &Path, ran: &Ran, faults: &mut String) -> Result<(), Failed> {
     for (k, file) in outputs(path) {
         let bytes = std::fs::read(&file).map_err(Failed::from)?;
         let expected = npy::read(&bytes).map_err(|e| format!("{}: {e}", file.display()))?;
         let ours = ran.output(k).map_err(|e| Failed::from(e.to_string()))?.ok_or("an expected output is no buffer")?;
-        compare_array(k, ours, &expected, allowed.get(&k).copied().unwrap_or(0), faults);
+        compare_array(k, ours, &expected, &allowed(name, k)?, faults);
     }
     Ok(())
 }
 
-fn compare_array(k: usize, ours: &Array, expected: &Array, ulp: u64, faults: &mut String) {
+fn compare_array(k: usize, ours: &Array, expected: &Array, rules: &[(usize, usize, Allowed)], faults: &mut String) {
     if ours.data.len() != expected.data.len() {
         let _ = writeln!(faults, "arg{k}: {} bytes here, {} on the H200", ours.data.len(), expected.data.len());
         return;
@@ -159,7 +157,7 @@ fn compare_array(k: usize, ours: &Array, expected: &Array, ulp: u64, faults: &mu
         .chunks(item)
         .zip(expected.data.chunks(item))
         .enumerate()
-        .filter(|(_, (a, b))| a != b && distance(a, b, &expected.descr).is_none_or(|d| d > ulp))
+        .filter(|(i, (a, b))| a != b && !is_allowed(rules, *i, a, b, &expected.descr))
         .map(|(i, _)| i)
         .collect();
     if differing.is_empty() {
@@ -211,14 +209,44 @@ fn distance(a: &[u8], b: &[u8], descr: &str) -> Option<u64> {
     u64::try_from((order(a) - order(b)).unsigned_abs()).ok()
 }
 
-/// Outputs that may differ in the last places, from `NAME.ulp`.
-fn tolerances(path: &Path) -> Result<BTreeMap<usize, u64>, Failed> {
-    let mut out = BTreeMap::new();
-    let Ok(text) = std::fs::read_to_string(path.with_extension("ulp")) else { return Ok(out) };
-    for line in text.lines().map(|l| l.split('#').next().unwrap_or("").trim()).filter(|l| !l.is_empty()) {
-        let (arg, ulp) = line.split_once(' ').ok_or("a line of the .ulp file is not `arg<K> <ulp>`")?;
-        let k = arg.strip_prefix("arg").and_then(|k| k.parse().ok()).ok_or("bad argument in the .ulp file")?;
-        out.insert(k, ulp.trim().parse().map_err(|_| "bad number in the .ulp file")?);
+/// How elements of an output may differ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Allowed {
+    Ulp(u64),
+    Abs(f64),
+    Undefined,
+}
+
+/// The rules of `hardware.allow` for one output of a launch: first element, last element, rule.
+fn allowed(launch: &str, k: usize) -> Result<Vec<(usize, usize, Allowed)>, Failed> {
+    let mut out = Vec::new();
+    for line in include_str!("hardware.allow").lines().filter(|l| !l.starts_with('#') && !l.trim().is_empty()) {
+        let bad = || Failed::from(format!("hardware.allow: cannot read `{line}`"));
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (from, to) = words.get(2).and_then(|r| r.split_once('-')).ok_or_else(bad)?;
+        let rule = match words[3..] {
+            ["ulp", n] => Allowed::Ulp(n.parse().map_err(|_| bad())?),
+            ["abs", x] => Allowed::Abs(x.parse().map_err(|_| bad())?),
+            ["undefined"] => Allowed::Undefined,
+            _ => return Err(bad()),
+        };
+        if words[0] == launch && words[1] == format!("arg{k}") {
+            out.push((from.parse().map_err(|_| bad())?, to.parse().map_err(|_| bad())?, rule));
+        }
     }
     Ok(out)
+}
+
+/// Whether a rule allows element `i` to differ so.
+fn is_allowed(rules: &[(usize, usize, Allowed)], i: usize, a: &[u8], b: &[u8], descr: &str) -> bool {
+    rules.iter().filter(|r| r.0 <= i && i <= r.1).any(|r| match r.2 {
+        Allowed::Undefined => true,
+        Allowed::Ulp(n) => distance(a, b, descr).is_some_and(|d| d <= n),
+        Allowed::Abs(x) => {
+            descr.contains("<f4") && {
+                let value = |w: &[u8]| f64::from(f32::from_bits(word(w) as u32));
+                (value(a) - value(b)).abs() <= x
+            }
+        }
+    })
 }

@@ -295,10 +295,10 @@ fn line_name(input: &Input<'_>, line: &Line) -> String {
 fn source_text(input: &Input<'_>, line: &Line) -> String {
     let Place::Source { file, line: number } = line.place else { return String::new() };
     let text = input.sources.get(&file).and_then(|t| t.get(number.checked_sub(1)? as usize));
-    let text = text.map_or("", |t| t.trim());
+    let text = text.map_or(String::new(), |t| t.split_whitespace().collect::<Vec<_>>().join(" "));
     match text.char_indices().nth(72) {
         Some((cut, _)) => format!("{} ...", &text[..cut]),
-        None => text.to_owned(),
+        None => text,
     }
 }
 

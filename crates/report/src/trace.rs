@@ -1,16 +1,20 @@
 //! The steps of one warp, one line each, lanes as columns.
 //!
 //! ```text
-//!  step  lane 0       8       16      24      
-//!     7  0x00d0  ################################  @P0 BRA 0x1c0            split: 16 lanes taken
-//!     8  0x00e0  .#.#.#.#.#.#.#.#.#.#.#.#.#.#.#.#  MOV R0, 0x28
+//!  step  line         0       8       16      24
+//!    13  kernel.cu:15 #o#o#o#o#o#o#o#o#o#o#o#o#o#o#o#o  0x00d0  @P0 BRA 0x160  split: 16 of 32 lanes take it
+//!    14  kernel.cu:4  -#-#-#-#-#-#-#-#-#-#-#-#-#-#-#-#  0x00e0  MOV R0, 0x28  [16 lanes at 0x0160]
 //! ```
 
 use std::fmt::Write;
 
+use lanescope_analysis::words::at_line;
 use lanescope_ir::{Kernel, LaneMask};
 
 use crate::layout::{DIM, HEAD, WARN, styled};
+
+/// Widest column of places.
+const LINE_WIDTH: usize = 32;
 
 /// One issue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,9 +59,12 @@ pub fn text(kernel: &Kernel, trace: &Trace) -> String {
     for lane in (0..width).step_by(8) {
         let _ = write!(ruler, "{lane:<8}");
     }
-    let _ = writeln!(out, "{}", styled(DIM, format!("{:>6}  {:<10}  {ruler}", "step", "line").trim_end()));
-    let mut line_before = None;
-    for s in &trace.steps {
+    let places: Vec<String> = trace.steps.iter().map(|s| at_line(kernel, s.inst).unwrap_or_default()).collect();
+    let column = places.iter().map(|p| p.chars().count()).max().unwrap_or(0).clamp(4, LINE_WIDTH);
+    let _ = writeln!(out, "{}", styled(DIM, format!("{:>6}  {:<column$}  {ruler}", "step", "line").trim_end()));
+    let mut before = "";
+    let mut others_before: &[(u32, LaneMask)] = &[];
+    for (s, place) in trace.steps.iter().zip(&places) {
         let elsewhere = s.others.iter().fold(LaneMask::EMPTY, |m, (_, l)| m | *l);
         let lanes: String = (0..width)
             .map(|i| {
@@ -74,18 +81,24 @@ pub fn text(kernel: &Kernel, trace: &Trace) -> String {
             .collect();
         let at = s.inst as usize;
         let pc = kernel.instructions.get(at).map_or(0, |i| i.pc);
-        let line = lanescope_analysis::words::at_line(kernel, s.inst);
-        let shown = if line == line_before { String::new() } else { line.clone().unwrap_or_default() };
-        line_before = line;
-        let short: String = shown.chars().rev().take(10).collect::<Vec<_>>().into_iter().rev().collect();
+        // A long path keeps its end, where the line number is.
+        let shown = if place == before { "" } else { place };
+        before = place;
+        let cut = shown.chars().count().saturating_sub(column);
+        let short: String = shown.chars().skip(cut).collect();
         let text = kernel.text.get(at).map_or("?", String::as_str);
-        let mut row = format!("{:>6}  {short:<10}  {lanes}  {pc:#06x}  {text}", s.step);
+        let mut row = format!("{:>6}  {short:<column$}  {lanes}  {pc:#06x}  {text}", s.step);
         if !s.event.is_empty() {
             let _ = write!(row, "  {}", styled(WARN, &s.event));
+        }
+        if s.others != others_before {
             for (inst, lanes) in &s.others {
                 let pc = kernel.instructions.get(*inst as usize).map_or(0, |i| i.pc);
-                let _ = write!(row, "  {}", styled(DIM, &format!("[{lanes} at {pc:#06x}]")));
+                let n = lanes.count();
+                let noun = if n == 1 { "lane" } else { "lanes" };
+                let _ = write!(row, "  {}", styled(DIM, &format!("[{n} {noun} at {pc:#06x}]")));
             }
+            others_before = &s.others;
         }
         let _ = writeln!(out, "{}", row.trim_end());
     }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use lanescope::report::{self, Input};
-use lanescope::run::{Prepared, Ran, Settings};
-use lanescope::sim::{TraceEvent, TraceRequest, Unknown};
+use lanescope::run::{Prepared, Ran, Settings, trace_view};
+use lanescope::sim::{TraceRequest, Unknown};
 use lanescope::{ir::Severity, output, sources};
 
 use super::{FINDINGS, Format, print, print_json};
@@ -16,7 +16,8 @@ use crate::progress::Blocks;
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The launch file (TOML): module, kernel, grid, block and arguments.
-    launch: PathBuf,
+    #[arg(required_unless_present = "trace")]
+    launch: Option<PathBuf>,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -32,10 +33,10 @@ pub(super) struct Args {
     /// What to do at an instruction that is not implemented.
     #[arg(long, value_enum, default_value_t)]
     unknown: OnUnknown,
-    /// Show the groups and masks of one warp step by step instead of the report: block number (x fastest) and warp in the block.
-    #[arg(long, value_name = "BLOCK,WARP", num_args = 0..=1, default_missing_value = "0,0", require_equals = true, value_parser = trace_request)]
-    #[arg(conflicts_with = "format")]
-    trace: Option<(u64, u32)>,
+    /// Show the groups and masks of one warp step by step instead of the report: number of the block (x fastest)
+    /// and of the warp in it, 0,0 unless given.
+    #[arg(long, value_name = "BLOCK,WARP", num_args = 0..=1, default_missing_value = "0,0", conflicts_with = "format")]
+    trace: Option<String>,
     /// Steps that --trace shows at most.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     trace_steps: usize,
@@ -76,7 +77,16 @@ fn trace_request(text: &str) -> Result<(u64, u32), String> {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
-    let trace = args.trace.map(|(block, warp)| TraceRequest { block, warp, max_steps: args.trace_steps });
+    // `--trace FILE`: the value was meant as the launch file.
+    let (launch, trace) = match (&args.launch, &args.trace) {
+        (Some(launch), trace) => (launch.clone(), trace.as_deref()),
+        (None, Some(value)) if trace_request(value).is_err() => (value.into(), Some("0,0")),
+        (None, _) => anyhow::bail!("no launch file is given: lanescope run LAUNCH.toml --trace 0,0"),
+    };
+    let trace = match trace.map(trace_request).transpose() {
+        Ok(request) => request.map(|(block, warp)| TraceRequest { block, warp, max_steps: args.trace_steps }),
+        Err(e) => anyhow::bail!("--trace: {e}"),
+    };
     let settings = Settings {
         threads: args.threads.map_or(0, Into::into),
         max_inst: args.max_inst,
@@ -85,7 +95,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
         arch: args.arch.clone(),
         kernel: args.kernel.clone(),
     };
-    let prepared = Prepared::open(&args.launch, &settings)?;
+    let prepared = Prepared::open(&launch, &settings)?;
     check_trace(&prepared, trace)?;
     let dir = prepared.dir.clone();
     let blocks = Blocks::new();
@@ -156,36 +166,7 @@ fn show(args: &Args, ran: &Ran, dir: &std::path::Path) -> anyhow::Result<()> {
 }
 
 fn print_trace(ran: &Ran, request: Option<TraceRequest>) -> anyhow::Result<()> {
-    let (Some(trace), Some(request)) = (&ran.outcome.trace, request) else {
-        anyhow::bail!("the warp asked for was not run");
-    };
-    let steps = trace
-        .steps
-        .iter()
-        .map(|s| report::trace::Step {
-            step: s.step,
-            inst: s.inst,
-            active: s.active,
-            executing: s.executing,
-            others: s.others.clone(),
-            event: match s.event {
-                TraceEvent::Step => String::new(),
-                TraceEvent::Split { taken } => {
-                    format!("split: {} of {} lanes take it", taken.count(), s.active.count())
-                }
-                TraceEvent::Jump => "all go".into(),
-                TraceEvent::Exit { lanes } => format!("{} lanes leave", lanes.count()),
-                TraceEvent::Wait => "waits".into(),
-                TraceEvent::Join { group } => format!("join: {} lanes go on together", group.count()),
-            },
-        })
-        .collect();
-    let view = report::trace::Trace {
-        title: format!("{}: block {}, warp {}", ran.demangled, request.block, request.warp),
-        lanes: trace.lanes,
-        warp_size: ran.profile().shape.warp_size,
-        steps,
-        cut: trace.cut,
-    };
+    let view = request.and_then(|r| trace_view(ran, r.block, r.warp));
+    let Some(view) = view else { anyhow::bail!("the warp asked for was not run") };
     print(&report::trace::text(&ran.kernel, &view))
 }

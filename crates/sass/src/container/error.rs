@@ -167,6 +167,9 @@ pub enum Error {
     },
 }
 
+/// Warnings beyond this many are dropped: every few bytes of a hostile file could cause one.
+pub(super) const MAX_WARNINGS: usize = 1000;
+
 /// Result with the container error.
 pub type Result<T> = std::result::Result<T, Error>;
 

@@ -9,7 +9,7 @@ use std::io::Read;
 use std::ops::Range;
 
 use super::arch::{Arch, Variant};
-use super::error::{Error, Result};
+use super::error::{Error, MAX_WARNINGS, Result};
 
 /// First bytes of a fatbin.
 pub(super) const MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
@@ -173,9 +173,15 @@ pub(super) fn read_all<'a>(region: &'a [u8], base: usize, entries: &mut Vec<Entr
         let next = find(region, at + 1);
         let end = next.unwrap_or(region.len());
         if region[at..end].iter().any(|&b| b != 0) {
-            warnings.push(Error::Fatbin { offset: base + at, what: format!("{} bytes are no fatbin", end - at) });
+            warn(warnings, Error::Fatbin { offset: base + at, what: format!("{} bytes are no fatbin", end - at) });
         }
         at = end;
+    }
+}
+
+fn warn(warnings: &mut Vec<Error>, error: Error) {
+    if warnings.len() < MAX_WARNINGS {
+        warnings.push(error);
     }
 }
 
@@ -193,14 +199,14 @@ fn read_one<'a>(
     entries: &mut Vec<Entry<'a>>,
     warnings: &mut Vec<Error>,
 ) -> usize {
-    let mut warn = |at: usize, what: String| warnings.push(Error::Fatbin { offset: base + at, what });
+    let mut complain = |at: usize, what: String| warn(warnings, Error::Fatbin { offset: base + at, what });
     let Some(header) = region.get(at..at + 16) else {
-        warn(at, "the header is cut short".into());
+        complain(at, "the header is cut short".into());
         return region.len();
     };
     let (version, header_size, size) = (u16_at(header, 4), u16_at(header, 6), u64_at(header, 8));
     if version != 1 || header_size < 16 {
-        warn(at, format!("header version {version} of {header_size} bytes is not known"));
+        complain(at, format!("header version {version} of {header_size} bytes is not known"));
         return at + MAGIC.len();
     }
     let start = at + usize::from(header_size);
@@ -208,7 +214,7 @@ fn read_one<'a>(
     let end = match claimed {
         Some(end) if end <= region.len() => end,
         _ => {
-            warn(at, format!("it claims {size} bytes, more than there are"));
+            complain(at, format!("it claims {size} bytes, more than there are"));
             region.len()
         }
     };
@@ -217,12 +223,12 @@ fn read_one<'a>(
         let (header, after) = match extent(&region[..end], next, base) {
             Ok(extent) => extent,
             Err(error) => {
-                warnings.push(error);
+                warn(warnings, error);
                 break;
             }
         };
         if let Err(error) = read_entry(&region[next..after], header, base + next, entries) {
-            warnings.push(error);
+            warn(warnings, error);
         }
         next = after;
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::attributes::{Attribute, Value, id};
-use super::error::Error;
+use super::error::{Error, MAX_WARNINGS};
 
 /// What a `.text.*` section holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -184,7 +184,9 @@ impl<'a> Function<'a> {
     /// Takes over what `.nv.info.NAME` says. Malformed attributes are reported and skipped.
     pub(super) fn apply_attributes(&mut self, attributes: Vec<Attribute<'a>>, warnings: &mut Vec<Error>) {
         for attribute in &attributes {
-            if let Err(what) = self.apply(attribute) {
+            if let Err(what) = self.apply(attribute)
+                && warnings.len() < MAX_WARNINGS
+            {
                 warnings.push(Error::Attribute {
                     section: format!(".nv.info.{}", self.name),
                     offset: 0,
@@ -192,8 +194,7 @@ impl<'a> Function<'a> {
                 });
             }
         }
-        self.params.sort_by_key(|p| p.ordinal);
-        self.attributes = attributes;
+        self.attributes.extend(attributes);
     }
 
     fn apply(&mut self, a: &Attribute<'a>) -> Result<(), &'static str> {

@@ -7,6 +7,8 @@
 //! All input is untrusted. Tables are bounds-checked against the file before anything is allocated,
 //! work is bounded by the file's size, and what cannot be read is an [`Error`] that says where, or a
 //! warning if the rest can still be used.
+//!
+#![doc = include_str!("FORMAT.md")]
 
 mod arch;
 mod attributes;

@@ -194,6 +194,7 @@ impl<'a> Module<'a> {
         }
         for function in &mut functions {
             function.subroutines.sort_by_key(|s| s.offset);
+            function.params.sort_by_key(|p| p.ordinal);
         }
         self.functions = functions;
         self.warnings = warnings;

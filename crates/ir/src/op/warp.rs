@@ -197,8 +197,8 @@ pub enum WarpOp {
         /// Value.
         src: Src,
     },
-    /// R2UR and the like: the lowest executing lane's value goes to a uniform register.
-    /// `pdst`, if any, becomes true if all executing lanes hold the same value.
+    /// R2UR and the like: the lowest executing lane's value goes to a uniform register. `pdst`, if any, is a
+    /// predicate of each lane: true in the executing lanes whose value is another one (measured on an H200).
     Broadcast {
         /// Uniform destinations.
         dst: [Option<Slot>; 2],

@@ -46,6 +46,7 @@ pub fn launch_constants(sm: u32, launch: &Geometry, base: u32, params: &[u8]) ->
         word(0x28, launch.stack_top);
         word(0x2c, launch.dynamic_shared);
         word(0x10c, SM_COUNT);
+        word(0x114, reserved_shared(sm));
     } else {
         triple(&mut word, 0x360, launch.block);
         triple(&mut word, 0x370, launch.grid);
@@ -55,6 +56,7 @@ pub fn launch_constants(sm: u32, launch: &Geometry, base: u32, params: &[u8]) ->
         // The dynamic size is read at 0x2ac - 0xa0 * cluster size; without clusters that size is 1.
         word(0x20c, launch.dynamic_shared);
         word(0x2ac, launch.dynamic_shared);
+        word(0x16c, reserved_shared(sm));
         word(0x2d0, SM_COUNT);
     }
     bank.resize(base as usize, 0);
@@ -66,6 +68,12 @@ fn triple(word: &mut impl FnMut(usize, u32), at: usize, values: [u32; 3]) {
     for (i, value) in values.into_iter().enumerate() {
         word(at + 4 * i, value);
     }
+}
+
+/// Shared memory that the system takes from the start of each block's, in bytes. Code subtracts it from
+/// `SR_SMEMSZ`; before sm_90 shared addresses do not count it.
+pub(super) fn reserved_shared(sm: u32) -> u32 {
+    if sm >= 90 { 1024 } else { 0 }
 }
 
 /// `%nsmid` as an H200 reports it. A kernel that asks gets the same answer on every architecture.

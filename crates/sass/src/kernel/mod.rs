@@ -26,8 +26,6 @@ use crate::lower::operands::{CodeMap, Cx, Target, pred_src};
 /// Least local memory of a thread whose kernel has subroutines or calls through pointers: the CUDA runtime's
 /// default stack limit, since the sizes in the cubin leave recursion out.
 const DEFAULT_STACK: u32 = 1024;
-/// Shared memory that the system reserves at the start of each block's from sm_90 on.
-const RESERVED_SHARED: u64 = 1024;
 /// Larger local memory than any GPU allows one thread.
 const MAX_LOCAL: u32 = 512 << 10;
 
@@ -75,8 +73,12 @@ pub fn load(module: &Module<'_>, name: &str) -> Result<Kernel, LoadError> {
     let arch = Arch::from_sm(module.arch.sm.into())?;
     let decoder = Decoder::new(arch)?;
     let mut linked = link::link(module, function)?;
-    let lines = module.lines(LineKind::Source)?;
     let mut warnings: Vec<String> = std::mem::take(&mut linked.warnings);
+    // Code runs without its lines.
+    let lines = module.lines(LineKind::Source).unwrap_or_else(|error| {
+        warnings.push(error.to_string());
+        Lines::default()
+    });
     warnings.extend(lines.warnings.iter().map(ToString::to_string));
 
     let mut kernel = Kernel {
@@ -145,7 +147,7 @@ fn shape(kernel: &mut Kernel, module: &Module<'_>, function: &crate::container::
         .collect();
     kernel.param_base = (0, bank.map_or_else(|| launch::param_base(module.arch.sm.into()), |b| b.offset));
     kernel.param_size = bank.map_or(0, |b| b.size);
-    let reserved = if module.arch.sm >= 90 { RESERVED_SHARED } else { 0 };
+    let reserved = u64::from(launch::reserved_shared(module.arch.sm.into()));
     kernel.shared_size = u32::try_from(function.shared_size.max(reserved)).unwrap_or(u32::MAX);
     let frame = function.frame_size.unwrap_or(0);
     let stack = match function.stack_size {
@@ -240,7 +242,7 @@ fn is_uniform(decoded: &Decoded, op: &Op) -> bool {
         return false;
     }
     decoded.mnemonic.starts_with('U')
-        || decoded.mnemonic == "ELECT"
+        || matches!(decoded.mnemonic, "ELECT" | "R2UR")
         || match decoded.operands.first() {
             Some(Operand::Reg(r)) => r.file == File::Uniform,
             Some(Operand::Pred(p)) => p.file == File::Uniform,

@@ -149,10 +149,9 @@ fn reduce(cx: &Cx) -> Lowered<WarpOp> {
 
 fn broadcast(cx: &Cx) -> Lowered<WarpOp> {
     only(cx, &["BROADCAST", "FILL"])?;
-    if cx.is_pred(0) {
-        return refuse("R2UR with a predicate result");
-    }
-    Ok(WarpOp::Broadcast { dst: [cx.dst(0)?, None], pdst: None, src: [cx.src(1)?, Src::ZERO] })
+    let at = usize::from(cx.is_pred(0));
+    let pdst = if at == 1 { cx.pdst(0)? } else { None };
+    Ok(WarpOp::Broadcast { dst: [cx.dst(at)?, None], pdst, src: [cx.src(at + 1)?, Src::ZERO] })
 }
 
 fn elect(cx: &Cx) -> Lowered<WarpOp> {

@@ -75,7 +75,8 @@ fn value(reg: SpecialReg, a: &Asked) -> Option<u32> {
         SpecialReg::Zero | SpecialReg::ClusterCtaId => 0,
         SpecialReg::ClusterSize => 1,
         SpecialReg::SharedWindowHi => SHARED_WINDOW_HI,
-        SpecialReg::SharedSize => a.shared,
+        // Shared memory is given out in pieces of 128 bytes.
+        SpecialReg::SharedSize => a.shared.next_multiple_of(128),
         _ => return None,
     })
 }
@@ -195,13 +196,13 @@ impl Across<'_> {
                 self.write_pred(w, 0, to, any(pred));
             }
             WarpOp::Broadcast { .. } => {
-                let mut same = true;
                 let rows = [self.src(w, 0), self.src(w, 1)];
+                let mut differs = 0;
                 for (i, row) in rows.iter().enumerate() {
-                    same &= lanes(exec).all(|l| row.0[l] == row.0[first]);
+                    differs |= lanes(exec).filter(|&l| row.0[l] != row.0[first]).fold(0, |m, l| m | 1 << l);
                     self.write(w, i, u32::MAX, &Row::splat(row.0[first]));
                 }
-                self.write_pred(w, 0, u32::MAX, any(same));
+                self.write_pred(w, 0, exec, differs);
             }
             WarpOp::Elect { .. } => {
                 let voters = exec & self.pred(w, 0);

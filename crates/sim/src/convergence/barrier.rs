@@ -108,9 +108,7 @@ impl Barrier {
     /// Makes room for a group that a divergent branch parks.
     fn diverge(&mut self) {
         self.merge_stack();
-        if !self.pool.is_empty() {
-            self.pool.diverged();
-        }
+        self.pool.diverged();
     }
 
     /// Takes `lanes` out of the running group, whose others go on at `next`. `None` if there are none.

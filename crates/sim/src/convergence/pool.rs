@@ -59,10 +59,6 @@ impl Pool {
         self.marked
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.ready.is_empty() && self.yielded.is_empty() && self.asleep.is_empty()
-    }
-
     fn place(&mut self, group: Group) {
         for lane in group.mask.lanes() {
             if let Some(pc) = self.pc.get_mut(lane as usize) {
@@ -107,10 +103,14 @@ impl Pool {
 
     /// A divergent branch parked a group: whoever gave way is an ordinary member of the pool from now on.
     pub(super) fn diverged(&mut self) {
+        self.pointer = 0;
+        if self.marked.is_empty() {
+            self.flush();
+            return;
+        }
         let asleep = self.asleep.iter().fold(LaneMask::EMPTY, |m, s| m | s.lanes);
         self.marked = self.marked - self.ready - self.yielded - asleep;
         self.flush();
-        self.pointer = 0;
     }
 
     fn flush(&mut self) {

@@ -276,6 +276,9 @@ fn minimum_maximum_and_comparisons() {
             };
             let compare = Compare { format, ftz: false, cmp, op: BoolOp::Xor, select: [Select::High; 2] };
             assert_eq!(run(HalfFn::SetP(compare), s, p).p, [holds != p; 2]);
+            let both = Compare { op: BoolOp::Or, select: [Select::Both; 2], ..compare };
+            let zero = if cmp.equal { holds } else { false };
+            assert_eq!(run(HalfFn::SetPBoth(both), s, p).p, [zero || p, !zero || p]);
             let one = flag(6);
             let yes = match (one, format) {
                 (false, _) => 0xffff_ffff,

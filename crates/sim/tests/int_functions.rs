@@ -125,6 +125,8 @@ fn wide_and_saturating_sums() {
             let wide = |v: u8| if signed { i32::from(v as i8) } else { i32::from(v) };
             let sum: i32 = (0..4).map(|i| (wide(x[i]) - wide(y[i])).abs()).sum();
             assert_eq!(run(IntFn::AbsDiff4Acc { signed }, s, p).d[0], s[2].wrapping_add(sum as u32));
+            let bytes = std::array::from_fn(|i| (wide(x[i]) - wide(y[i])).unsigned_abs() as u8);
+            assert_eq!(run(IntFn::AbsDiff4 { signed }, s, p).d[0], u32::from_le_bytes(bytes));
         }
         let chosen = if p[0] { (s[0], s[1]) } else { (s[2], s[3]) };
         assert_eq!(run(IntFn::Sel64, s, p).d, [chosen.0, chosen.1]);
@@ -153,9 +155,8 @@ fn products() {
             assert_eq!(pair(out.d[0], out.d[1]), sum as u64);
             let high = run(IntFn::MadHiCarry { signed, neg_c }, s, p);
             assert_eq!(high.d[0], (sum as u64 >> 32) as u32);
-            if !signed {
-                assert_eq!((out.p[0], high.p[0]), (sum >> 64 != 0, sum >> 64 != 0));
-            }
+            let modular = i128::from(product as u64) + sum - product;
+            assert_eq!((out.p[0], high.p[0]), (modular >> 64 != 0, modular >> 64 != 0));
         }
         let low = s[0].wrapping_mul(s[1]).wrapping_add(s[2]);
         assert_eq!(run(IntFn::Mad, s, p).d[0], low);
@@ -376,6 +377,11 @@ fn minimum_and_maximum() {
                 };
                 let (x, y, z) = ([s[0], s[1], 0], [s[0], s[1], s[2]], [sum, s[2], 0]);
                 let (t, u) = (Packing::One, Packing::Two);
+                let first = |a: i64, b: i64| best(&[a, b], p[0]) == a;
+                let taken = [first(half(s[0], 0), half(s[1], 0)), first(half(s[0], 1), half(s[1], 1))];
+                assert_eq!(run(IntFn::MinMax { signed, packing: u, relu }, s, p).p, taken);
+                let taken = first(one(s[0]), one(s[1]));
+                assert_eq!(run(IntFn::MinMax { signed, packing: t, relu }, s, p).p, [taken; 2]);
                 assert_eq!(run(IntFn::MinMax { signed, packing: t, relu }, s, p).d[0], single(x, 2));
                 assert_eq!(run(IntFn::MinMax { signed, packing: u, relu }, s, p).d[0], pack(x, 2));
                 assert_eq!(run(IntFn::MinMax3 { signed, packing: t, relu }, s, p).d[0], single(y, 3));
@@ -436,7 +442,8 @@ fn bits_one_by_one() {
             let wanted = if signed && bits[31] == 1 { 0 } else { 1 };
             let found = (0..32u32).rev().find(|&i| bits[i as usize] == wanted);
             assert_eq!(run(IntFn::Flo { signed, shift: false }, s, p).d[0], found.unwrap_or(!0));
-            assert_eq!(run(IntFn::Flo { signed, shift: true }, s, p).d[0], found.map_or(!0, |i| 31 - i));
+            let out = run(IntFn::Flo { signed, shift: true }, s, p);
+            assert_eq!((out.d[0], out.p[0]), (found.map_or(!0, |i| 31 - i), found.is_some()));
         }
         for wrap in [false, true] {
             let (from, count) = if wrap { (s[0] % 32, s[1] % 32) } else { (s[0], s[1]) };

@@ -100,6 +100,8 @@ pub enum HalfFn {
     },
     /// `q0 = (s0 cmp s1 in the low half) op p0`, `q1` likewise in the high half. `HSETP2`, PTX `setp.f16x2`.
     SetP(Compare),
+    /// `c` = (`s0 cmp s1` in both halves); `q0 = c op p0`, `q1 = !c op p0`. `HSETP2.H_AND`.
+    SetPBoth(Compare),
     /// Each half of `d0` tells `(s0 cmp s1) op p0`: all ones, or 1.0 with `one`; else zero. `HSET2`.
     Set {
         /// The comparison.

@@ -161,6 +161,11 @@ pub enum IntFn {
         /// Signed operands.
         signed: bool,
     },
+    /// Each byte of `d0` is `|a - b|` of the bytes of `s0` and `s1`. `VABSDIFF4`, PTX `vabsdiff4`.
+    AbsDiff4 {
+        /// Signed bytes.
+        signed: bool,
+    },
     /// Sum over the four bytes of `|a - b|`, plus `s2`. `VABSDIFF4.ACC`, PTX `vabsdiff4 ... .add`.
     AbsDiff4Acc {
         /// Signed bytes.
@@ -179,8 +184,8 @@ pub enum IntFn {
         /// The addend is subtracted.
         neg_c: bool,
     },
-    /// As [`IntFn::MadWide`] plus `p0`; `q0`: the sum of the unsigned 64-bit product and the addend is at least
-    /// 2^64. `IMAD.WIDE.X`, `IMAD.WIDE.U32` with a carry out. Meaningful for signed factors only without `q0`.
+    /// As [`IntFn::MadWide`] plus `p0`; `q0`: the sum of the product, taken modulo 2^64, and the addend is at
+    /// least 2^64. `IMAD.WIDE.X`, `IMAD.WIDE.U32` with a carry out.
     MadWideCarry {
         /// Signed factors.
         signed: bool,
@@ -320,6 +325,8 @@ pub enum IntFn {
         signed: bool,
     },
     /// `d0 = p0 ? min(s0, s1) : max(s0, s1)`; `relu`: then `max(d0, 0)`. `IMNMX`, `VIMNMX`.
+    /// `q0`, `q1`: whether `s0` was taken (also when both are equal) in the low and high half, both the same for
+    /// one integer.
     MinMax {
         /// Signed operands.
         signed: bool,
@@ -358,7 +365,7 @@ pub enum IntFn {
     /// `d0` = number of ones. `POPC`.
     Popc,
     /// `d0` = number of the highest one (`signed`: the highest bit unlike the sign), all ones if there is none;
-    /// `shift`: 31 minus that instead. `FLO`, PTX `bfind`.
+    /// `shift`: 31 minus that instead. `q0`: there is one. `FLO`, PTX `bfind`.
     Flo {
         /// Look for the highest bit unlike the sign.
         signed: bool,

@@ -10,6 +10,10 @@ use crate::lower::operands::{Cx, Lowered, refuse};
 
 fn arith(cx: &Cx, select: [Select; 3]) -> Lowered<Arith> {
     let a = Arith { format: format(cx), ftz: cx.has("FTZ"), sat: cx.has("SAT"), relu: cx.has("RELU"), select };
+    if a.format == Format::Bf16 && (a.ftz || a.sat) {
+        // The hardware calls these illegal.
+        return refuse("bf16 with .FTZ or .SAT");
+    }
     if a.sat && a.relu { refuse("saturation and .RELU") } else { Ok(a) }
 }
 
@@ -93,6 +97,9 @@ pub(super) fn minmax(cx: &Cx) -> Lowered<LaneOp> {
     known(cx, &["BF16_V2", "FTZ", "NAN", "XORSIGN"])?;
     if cx.is_pred(1) {
         return refuse("predicate results");
+    }
+    if cx.has("FTZ") && format(cx) == Format::Bf16 {
+        return refuse("bf16 with .FTZ");
     }
     let three = cx.inst.mnemonic == "VHMNMX";
     let ([a, b], mut n) = sources::<2>(cx, 1)?;

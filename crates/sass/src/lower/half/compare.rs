@@ -56,8 +56,8 @@ fn compare(cx: &Cx, first: usize, others: &[&str]) -> Lowered<(Compare, [lanesco
 }
 
 pub(super) fn hsetp2(cx: &Cx) -> Lowered<LaneOp> {
-    let (compare, src, n) = compare(cx, 2, &[])?;
-    let mut op = op(HalfFn::SetP(compare), src);
+    let (compare, src, n) = compare(cx, 2, &["H_AND"])?;
+    let mut op = op(if cx.has("H_AND") { HalfFn::SetPBoth(compare) } else { HalfFn::SetP(compare) }, src);
     op.pdst = [cx.pdst(0)?, cx.pdst(1)?];
     op.psrc[0] = cx.psrc(n)?;
     Ok(op)

@@ -41,11 +41,9 @@ pub(super) fn popc(cx: &Cx) -> Lowered<LaneOp> {
 pub(super) fn flo(cx: &Cx) -> Lowered<LaneOp> {
     known(cx, &["U32", "SH"])?;
     let (found, _, first) = results(cx, 1, 1)?;
-    if found[0].is_some() {
-        return refuse("predicate result");
-    }
     count(cx, first + 1)?;
     let mut op = op(IntFn::Flo { signed: !cx.has("U32"), shift: cx.has("SH") }, [cx.src(first)?]);
+    op.pdst = found;
     op.dst[0] = cx.dst(0)?;
     Ok(op)
 }

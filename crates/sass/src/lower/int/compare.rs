@@ -31,8 +31,8 @@ pub(super) fn isetp(cx: &Cx) -> Lowered<LaneOp> {
         }
     }
     let (Some(cmp), Some(join)) = (cmp, join) else { return refuse("comparison without operator") };
-    if extended && (wide || matches!(cmp, Cmp::False | Cmp::True)) {
-        return refuse("extended comparison of this kind");
+    if extended && wide {
+        return refuse("extended 64-bit comparison");
     }
     count(cx, 5 + usize::from(extended))?;
     let (q, p) = ([cx.pdst(0)?, cx.pdst(1)?], cx.psrc(4)?);
@@ -47,7 +47,9 @@ pub(super) fn isetp(cx: &Cx) -> Lowered<LaneOp> {
         if !extended && join == BoolOp::And && p == PredSrc::TRUE && q[1].is_none() {
             op(IntFn::Set { cmp, signed }, [a, b])
         } else {
-            op(IntFn::SetJoin { cmp, signed, op: join, extended }, [a, b])
+            // The constant comparisons do not look at the low words.
+            let low_matters = extended && !matches!(cmp, Cmp::False | Cmp::True);
+            op(IntFn::SetJoin { cmp, signed, op: join, extended: low_matters }, [a, b])
         }
     };
     op.pdst = q;

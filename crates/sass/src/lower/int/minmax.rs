@@ -1,8 +1,8 @@
 //! Minimum and maximum.
 
-use lanescope_ir::PredSrc;
 use lanescope_ir::op::LaneOp;
 use lanescope_ir::op::int::{IntFn, Packing};
+use lanescope_ir::{Pred, PredSrc};
 
 use super::{apart, apart64, count, known, op, results, signed};
 use crate::lower::operands::{Cx, Lowered, refuse};
@@ -21,21 +21,28 @@ fn rule(cx: &Cx) -> Lowered<(bool, Packing, bool)> {
     Ok((signed, packing, relu))
 }
 
-/// Where the result and the first source are: results may be preceded or followed by predicates, of which only
-/// `PT` is understood.
-fn layout(cx: &Cx) -> Lowered<(usize, usize)> {
+/// Where the result and the first source are: results may be preceded or followed by predicates.
+fn layout(cx: &Cx) -> Lowered<([Option<Pred>; 2], usize, usize)> {
     let (before, _, dst) = results(cx, 0, 2)?;
     let (after, _, first) = results(cx, dst + 1, 2)?;
-    if before != [None; 2] || after != [None; 2] {
-        return refuse("predicate results");
+    if before != [None; 2] {
+        return refuse("predicate results of this kind");
     }
-    Ok((dst, first))
+    Ok((after, dst, first))
+}
+
+/// The same where predicate results are not understood.
+fn layout_without_preds(cx: &Cx) -> Lowered<(usize, usize)> {
+    match layout(cx)? {
+        ([None, None], dst, first) => Ok((dst, first)),
+        _ => refuse("predicate results"),
+    }
 }
 
 /// `d, a, b, p [, !PT]`; `p` selects the minimum.
 pub(super) fn minmax(cx: &Cx) -> Lowered<LaneOp> {
     let (signed, packing, relu) = rule(cx)?;
-    let (dst, first) = layout(cx)?;
+    let (taken, dst, first) = layout(cx)?;
     if cx.len() == first + 4 {
         if cx.psrc(first + 3)? != PredSrc::FALSE {
             return refuse("second predicate source");
@@ -46,7 +53,7 @@ pub(super) fn minmax(cx: &Cx) -> Lowered<LaneOp> {
     let p = cx.psrc(first + 2)?;
     if cx.has("S64") || cx.has("U64") {
         let ((a, a_neg), (b, b_neg)) = (apart64(cx, first, false)?, apart64(cx, first + 1, false)?);
-        if a_neg || b_neg || relu {
+        if a_neg || b_neg || relu || taken != [None; 2] {
             return refuse("64-bit minimum of this kind");
         }
         let mut op = op(IntFn::MinMax64 { signed }, [a[0], a[1], b[0], b[1]]);
@@ -55,10 +62,18 @@ pub(super) fn minmax(cx: &Cx) -> Lowered<LaneOp> {
         return Ok(op);
     }
     let src = [plain(cx, first)?, plain(cx, first + 1)?];
+    let general = |pdst| {
+        let psrc = [p, PredSrc::TRUE, PredSrc::TRUE];
+        LaneOp { psrc, pdst, ..op(IntFn::MinMax { signed, packing, relu }, src) }
+    };
+    if relu && taken != [None; 2] {
+        return refuse("predicate results with .RELU");
+    }
     let mut op = match (packing, relu) {
+        _ if taken != [None; 2] => general(taken),
         (Packing::One, false) if p == PredSrc::TRUE => op(IntFn::Min { signed }, src),
         (Packing::One, false) if p == PredSrc::FALSE => op(IntFn::Max { signed }, src),
-        _ => LaneOp { psrc: [p, PredSrc::TRUE, PredSrc::TRUE], ..op(IntFn::MinMax { signed, packing, relu }, src) },
+        _ => general([None; 2]),
     };
     op.dst[0] = cx.dst(dst)?;
     Ok(op)
@@ -67,7 +82,7 @@ pub(super) fn minmax(cx: &Cx) -> Lowered<LaneOp> {
 /// `d, a, b, c, p`
 pub(super) fn minmax3(cx: &Cx) -> Lowered<LaneOp> {
     let (signed, packing, relu) = rule(cx)?;
-    let (dst, first) = layout(cx)?;
+    let (dst, first) = layout_without_preds(cx)?;
     count(cx, first + 4)?;
     let src = [plain(cx, first)?, plain(cx, first + 1)?, plain(cx, first + 2)?];
     let mut op = op(IntFn::MinMax3 { signed, packing, relu }, src);
@@ -79,7 +94,7 @@ pub(super) fn minmax3(cx: &Cx) -> Lowered<LaneOp> {
 /// `d, a, b, c, p`: of `a + b` and `c`
 pub(super) fn addminmax(cx: &Cx) -> Lowered<LaneOp> {
     let (is_signed, packing, relu) = rule(cx)?;
-    let (dst, first) = layout(cx)?;
+    let (dst, first) = layout_without_preds(cx)?;
     count(cx, first + 4)?;
     let ((a, a_neg), (b, b_neg)) = (apart(cx, first, false)?, apart(cx, first + 1, false)?);
     if packing == Packing::Two && (a_neg || b_neg) {

@@ -32,6 +32,7 @@ pub(super) fn lower(cx: &Cx) -> Option<Lowered<Op>> {
         "VABSDIFF4" => sum::absdiff4(cx),
         "IMAD" | "UIMAD" => mul::imad(cx),
         "IDP" => mul::idp(cx),
+        "CLMAD" => mul::clmad(cx),
         "LEA" | "ULEA" => shift::lea(cx),
         "SHF" | "USHF" => shift::shf(cx),
         "LOP3" | "ULOP3" => logic::lop3(cx),

@@ -46,9 +46,6 @@ pub(super) fn imad(cx: &Cx) -> Lowered<LaneOp> {
         c = c.map(|word| word.with(SrcMod::Not));
         neg_c = false;
     }
-    if signed && carry[0].is_some() {
-        return refuse("carry of a signed product");
-    }
     let high = cx.has("HI");
     let f = match (high, x || carry[0].is_some()) {
         (false, false) => IntFn::MadWide { signed, neg_c },
@@ -96,5 +93,23 @@ pub(super) fn idp(cx: &Cx) -> Lowered<LaneOp> {
     };
     let mut op = op(f, [cx.src(1)?, cx.src(2)?, cx.src(3)?]);
     op.dst[0] = cx.dst(0)?;
+    Ok(op)
+}
+
+/// `d, a, b, c`, all 64-bit.
+pub(super) fn clmad(cx: &Cx) -> Lowered<LaneOp> {
+    count(cx, 4)?;
+    let high = match cx.inst.mods.as_slice() {
+        ["LO"] => false,
+        ["HI"] => true,
+        mods => return refuse(format!("modifiers .{}", mods.join("."))),
+    };
+    let terms = [apart64(cx, 1, false)?, apart64(cx, 2, false)?, apart64(cx, 3, false)?];
+    if terms.iter().any(|t| t.1) {
+        return refuse("sign of a polynomial");
+    }
+    let [([a, b], _), ([c, d], _), ([e, f], _)] = terms;
+    let mut op = op(IntFn::ClMad { high }, [a, b, c, d, e, f]);
+    op.dst = cx.dst64(0)?;
     Ok(op)
 }

@@ -22,6 +22,10 @@ pub(super) fn iadd3(cx: &Cx) -> Lowered<LaneOp> {
     let x = cx.has("X");
     count(cx, first + 3 + if x { 2 } else { 0 })?;
     let terms = [apart(cx, first, x)?, apart(cx, first + 1, x)?, apart(cx, first + 2, x)?];
+    if terms[0].1 && terms[1].1 {
+        // The hardware calls this illegal.
+        return refuse("signs of the first two terms");
+    }
     let carry_in = if x { Some([cx.psrc(first + 3)?, cx.psrc(first + 4)?]) } else { None };
     let mut op = total(terms, carry, carry_in);
     op.dst[0] = cx.dst(0)?;
@@ -125,10 +129,14 @@ pub(super) fn absdiff(cx: &Cx) -> Lowered<LaneOp> {
 
 pub(super) fn absdiff4(cx: &Cx) -> Lowered<LaneOp> {
     known(cx, &["U8", "ACC"])?;
-    if !cx.has("ACC") {
-        return refuse("bytes of differences");
+    let signed = !cx.has("U8");
+    if cx.has("ACC") {
+        return three(cx, IntFn::AbsDiff4Acc { signed });
     }
-    three(cx, IntFn::AbsDiff4Acc { signed: !cx.has("U8") })
+    // The third source is not used then.
+    let mut op = three(cx, IntFn::AbsDiff4 { signed })?;
+    op.src[2] = Src::ZERO;
+    Ok(op)
 }
 
 /// `d, a, b, c` with plain sources.

@@ -29,6 +29,8 @@ pub(super) fn bind<B: Bind>(f: &HalfFn, b: B) -> B::Output {
         }
         HalfFn::SetP(c) if f16(c.format) => b.bind(compare::SetP::<false>(compare::Relation::of(c))),
         HalfFn::SetP(c) => b.bind(compare::SetP::<true>(compare::Relation::of(c))),
+        HalfFn::SetPBoth(c) if f16(c.format) => b.bind(compare::SetPBoth::<false>(compare::Relation::of(c))),
+        HalfFn::SetPBoth(c) => b.bind(compare::SetPBoth::<true>(compare::Relation::of(c))),
         HalfFn::Set { compare: c, one } if f16(c.format) => {
             b.bind(compare::Set::<false> { relation: compare::Relation::of(c), yes: if one { 0x3c00 } else { 0xffff } })
         }

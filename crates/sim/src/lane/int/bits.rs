@@ -46,12 +46,12 @@ pub(super) struct Flo {
     pub(super) signed: bool,
     pub(super) shift: bool,
 }
-lane_function!([] Flo, 1 0 => 1 0, |f, s, _| {
+lane_function!([] Flo, 1 0 => 1 1, |f, s, _| {
     let sign = (s[0] as i32 >> 31) as u32;
     let x = if f.signed { s[0] ^ sign } else { s[0] };
     let zeros = x.leading_zeros();
     let found = if f.shift { zeros } else { 31u32.wrapping_sub(zeros) };
-    Out::word(if x == 0 { !0 } else { found })
+    Out { d: [if x == 0 { !0 } else { found }, 0], p: [x != 0, false] }
 });
 
 #[derive(Clone, Copy)]

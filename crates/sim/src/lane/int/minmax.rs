@@ -56,7 +56,15 @@ impl Rule {
 
 #[derive(Clone, Copy)]
 pub(super) struct MinMax(pub(super) Rule);
-lane_function!([] MinMax, 2 1 => 1 0, |f, s, p| Out::word(f.0.apply([s[0], s[1]], p[0])));
+lane_function!([] MinMax, 2 1 => 1 2, |f, s, p| {
+    let first = |a: u32, b: u32, bits: u32| {
+        let (a, b) = (f.0.value(a, bits), f.0.value(b, bits));
+        if p[0] { a <= b } else { a >= b }
+    };
+    let (low, high) = (first(s[0] & 0xffff, s[1] & 0xffff, 16), first(s[0] >> 16, s[1] >> 16, 16));
+    let one = first(s[0], s[1], 32);
+    Out { d: [f.0.apply([s[0], s[1]], p[0]), 0], p: if f.0.two { [low, high] } else { [one, one] } }
+});
 
 #[derive(Clone, Copy)]
 pub(super) struct MinMax3(pub(super) Rule);

@@ -57,6 +57,7 @@ pub(super) fn bind<B: Bind>(f: &IntFn, b: B) -> B::Output {
         IntFn::Add16x2 => b.bind(sum::Add16x2),
         IntFn::Abs => b.bind(sum::Abs),
         IntFn::AbsDiff { signed } => b.bind(sum::AbsDiff { signed }),
+        IntFn::AbsDiff4 { signed } => b.bind(sum::AbsDiff4 { signed }),
         IntFn::AbsDiff4Acc { signed } => b.bind(sum::AbsDiff4Acc { signed }),
 
         IntFn::Mad => b.bind(mul::Mad),

@@ -117,13 +117,28 @@ lane_function!([] AbsDiff, 3 0 => 1 0, |f, s, _| {
     Out::word((s[0] ^ bias).abs_diff(s[1] ^ bias).wrapping_add(s[2]))
 });
 
+/// Differences of the bytes, without sign.
+#[inline(always)]
+fn byte_differences(s: [u32; 6], signed: bool) -> [u32; 4] {
+    let bias = if signed { 0x8080_8080 } else { 0 };
+    let (a, b) = (s[0] ^ bias, s[1] ^ bias);
+    [0, 8, 16, 24].map(|i| (a >> i & 0xff).abs_diff(b >> i & 0xff))
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct AbsDiff4 {
+    pub(super) signed: bool,
+}
+lane_function!([] AbsDiff4, 2 0 => 1 0, |f, s, _| {
+    let [a, b, c, d] = byte_differences(s, f.signed);
+    Out::word(a | b << 8 | c << 16 | d << 24)
+});
+
 #[derive(Clone, Copy)]
 pub(super) struct AbsDiff4Acc {
     pub(super) signed: bool,
 }
 lane_function!([] AbsDiff4Acc, 3 0 => 1 0, |f, s, _| {
-    let bias = if f.signed { 0x8080_8080 } else { 0 };
-    let (a, b) = (s[0] ^ bias, s[1] ^ bias);
-    let byte = |i: u32| (a >> i & 0xff).abs_diff(b >> i & 0xff);
-    Out::word(s[2].wrapping_add(byte(0) + byte(8) + byte(16) + byte(24)))
+    let [a, b, c, d] = byte_differences(s, f.signed);
+    Out::word(s[2].wrapping_add(a + b + c + d))
 });

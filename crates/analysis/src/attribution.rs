@@ -191,8 +191,10 @@ struct Source {
     after: Density,
     /// Lanes that left the loop here, or that took the branch: shares of branches with the same base.
     lanes: u64,
-    /// Whether lanes reach an unconditional `EXIT` while apart.
+    /// Whether lanes reach an unconditional `EXIT` inside its region.
     exits: bool,
+    /// Whether they reach one at all.
+    exits_later: bool,
 }
 
 struct Sources<'a> {
@@ -220,7 +222,6 @@ impl<'a> Sources<'a> {
         };
         let mut splits: Vec<_> = profile.branches.iter().filter(|b| b.divergent > 0).collect();
         splits.sort_by(|a, b| b.divergent.cmp(&a.divergent).then(a.inst.cmp(&b.inst)));
-        let escaping = out.has_unexplained(s, &splits);
         for b in splits.into_iter().take(BRANCH_LIMIT) {
             let Some(block) = s.cfg.block(b.inst) else { continue };
             let id = out.list.len() as u32;
@@ -235,6 +236,7 @@ impl<'a> Sources<'a> {
                     after: out.density_at(next, |p, i| p.counts[i].lanes_exited),
                     lanes: b.lanes_taken,
                     exits: true,
+                    exits_later: true,
                 });
                 continue;
             }
@@ -256,13 +258,13 @@ impl<'a> Sources<'a> {
             for &r in &region.blocks {
                 out.within[r as usize].push(id);
             }
-            if escaping {
-                for r in s.after(b.inst) {
-                    out.behind[r as usize].push(id);
-                }
+            let mut exits_later = exits;
+            for r in s.after(b.inst) {
+                exits_later = exits_later || ends_lanes(kernel, s, profile, r);
+                out.behind[r as usize].push(id);
             }
             let lanes = leavers(kernel, s, leaves, b.inst, b.lanes_taken, b.lanes_not_taken);
-            out.list.push(Source { cause, base, after: 0, lanes, exits });
+            out.list.push(Source { cause, base, after: 0, lanes, exits, exits_later });
         }
         for lists in [&mut out.within, &mut out.behind] {
             for list in lists {
@@ -270,16 +272,6 @@ impl<'a> Sources<'a> {
             }
         }
         out
-    }
-
-    /// Whether lanes are apart somewhere outside every region; only then the wider search is needed.
-    fn has_unexplained(&self, s: &Structure, splits: &[&lanescope_ir::BranchCounts]) -> bool {
-        let mut covered = vec![false; s.cfg.blocks.len()];
-        for b in splits.iter().take(BRANCH_LIMIT).filter(|b| b.kind != BranchKind::Exit) {
-            s.region(b.inst).blocks.iter().for_each(|&r| covered[r as usize] = true);
-        }
-        (0..self.profile.counts.len().min(self.block_of.len()))
-            .any(|i| apart(self.profile, i) > 0 && !covered[self.block_of[i] as usize])
     }
 
     fn density_at(&self, inst: u32, lanes: impl Fn(&Profile, usize) -> u64) -> Density {
@@ -335,8 +327,17 @@ impl<'a> Sources<'a> {
         let block = self.block_of.get(inst as usize).map(|&b| b as usize);
         let exits = block.and_then(|b| self.left.get(b)).map_or(&[][..], Vec::as_slice);
         let within = block.and_then(|b| self.within.get(b)).map_or(&[][..], Vec::as_slice);
-        // Branches that sent lanes to an EXIT while these here went on.
-        let branches: Vec<u32> = within.iter().copied().filter(|&i| self.list[i as usize].exits).collect();
+        // Branches that sent lanes to an EXIT while these here went on; failing that, branches whose lanes never
+        // rejoined and so came to an EXIT one group after the other.
+        let leads = |i: &u32| self.list[*i as usize].exits;
+        let mut branches: Vec<u32> = within.iter().copied().filter(leads).collect();
+        let behind = block.and_then(|b| self.behind.get(b)).map_or(&[][..], Vec::as_slice);
+        if branches.is_empty() && exits.is_empty() {
+            branches.extend(behind.iter().copied().filter(leads));
+        }
+        if branches.is_empty() && exits.is_empty() {
+            branches.extend(behind.iter().copied().filter(|&i| self.list[i as usize].exits_later));
+        }
         let here = self.density_at(inst, |p, i| p.counts[i].lanes_exited);
         let mut weights: Vec<u64> = exits
             .iter()

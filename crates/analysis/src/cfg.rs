@@ -2,7 +2,7 @@
 //!
 //! A block ends where lanes can part or join: after a branch, a call, an EXIT, a `BSYNC` or `WARPSYNC`, and
 //! before every branch target. Calls fall through to the next instruction; the callee is a
-//! root of its own. Indirect branches follow their table, or leave to the virtual exit if they have none.
+//! root of its own; a call through registers may reach every function. Indirect branches follow their table, or leave to the virtual exit if they have none.
 //! Every block is reachable from the virtual entry and reaches the virtual exit: code that no path reaches is
 //! a root too, and an endless loop gets one edge to the exit, so that both dominator trees cover everything.
 
@@ -12,6 +12,9 @@ use lanescope_ir::op::control::{ControlOp, WarpSyncMode};
 use lanescope_ir::{InstId, Instruction, Kernel, Op, PredSrc};
 
 use crate::graph::Graph;
+
+/// Edges of calls through registers at most, since each may reach every function.
+const CALL_LIMIT: usize = 1 << 20;
 
 /// A straight run of instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,6 +197,8 @@ enum Step {
 struct Flow<'a> {
     kernel: &'a Kernel,
     tables: HashMap<u32, &'a [InstId]>,
+    /// First instructions of functions that a call through registers may reach.
+    callable: Vec<u32>,
     /// For each ENDCOLLECTIVE, where the groups of its WARPSYNC.COLLECTIVE go on.
     collective: HashMap<u32, Vec<u32>>,
 }
@@ -201,6 +206,17 @@ struct Flow<'a> {
 impl<'a> Flow<'a> {
     fn new(kernel: &'a Kernel) -> Self {
         let tables = kernel.targets.iter().map(|t| (t.branch.0, t.targets.as_slice())).collect();
+        let is_call = |i: &&Instruction| matches!(i.op, Op::Control(ControlOp::CallIndirect { .. }));
+        let calls = kernel.instructions.iter().filter(is_call).count();
+        let mut callable: Vec<u32> = kernel.functions.iter().skip(1).map(|f| f.first.0).collect();
+        for f in &kernel.functions {
+            let body = kernel.instructions.get(f.first.index()..f.first.index() + f.len as usize).unwrap_or(&[]);
+            let start = |offset: u32| body.binary_search_by_key(&offset, |i| i.pc).ok();
+            callable.extend(f.local.iter().filter_map(|l| Some(f.first.0 + start(l.1)? as u32)));
+        }
+        callable.sort_unstable();
+        callable.dedup();
+        callable.truncate(CALL_LIMIT / calls.max(1));
         let mut collective: HashMap<u32, Vec<u32>> = HashMap::new();
         let mut open: Vec<u32> = Vec::new();
         for (at, inst) in kernel.instructions.iter().enumerate() {
@@ -214,7 +230,7 @@ impl<'a> Flow<'a> {
                 _ => {}
             }
         }
-        Flow { kernel, tables, collective }
+        Flow { kernel, tables, callable, collective }
     }
 
     /// Appends where control goes after `at`; true if a block ends here.
@@ -261,6 +277,12 @@ impl<'a> Flow<'a> {
             }
             ControlOp::Call { target, .. } => {
                 out.push(Step::Call(target.0));
+                out.push(falls);
+                true
+            }
+            ControlOp::CallIndirect { .. } => {
+                // Any function but the kernel may have had its address taken.
+                out.extend(self.callable.iter().map(|&f| Step::Call(f)));
                 out.push(falls);
                 true
             }

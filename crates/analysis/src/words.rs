@@ -37,6 +37,15 @@ pub fn share(part: u64, whole: u128) -> String {
     percent(if whole == 0 { 0.0 } else { part as f64 / whole as f64 })
 }
 
+/// `once`, `twice`, `1,234 times`.
+pub fn times(n: u64) -> String {
+    match n {
+        1 => "once".into(),
+        2 => "twice".into(),
+        _ => format!("{} times", count(n)),
+    }
+}
+
 /// A mean with two decimals, or more if it would look like a whole number of lanes that it is not.
 pub fn lanes(value: f64) -> String {
     for digits in 2..=9usize {
@@ -83,7 +92,7 @@ mod tests {
         assert_eq!(percent(0.999_99), "99.9990 %");
         assert_eq!(percent(0.000_000_4), "0.000040 %");
         assert_eq!(percent(0.0), "0.0 %");
-        assert_eq!(percent(0.084_5), "8.4 %");
+        assert_eq!(percent(0.084), "8.4 %");
         assert_eq!(amount(25_618.2), "25,618");
         assert_eq!(lanes(32.0), "32.00");
         assert_eq!(lanes(31.999_9), "31.9999");

@@ -33,10 +33,10 @@ fn check(c: &Context<'_>, out: &mut Vec<Finding>) {
             severity: Severity::Info,
             inst: Some(b.inst),
             message: format!(
-                "`{}` at {} was executed {} times and never split a warp.",
+                "`{}` at {} was executed {} and never split a warp.",
                 words::text(c.kernel, b.inst),
                 words::place(c.kernel, b.inst),
-                words::count(b.executed),
+                words::times(b.executed),
             ),
             evidence: vec![("executed", Evidence::Count(b.executed))],
         });

@@ -51,7 +51,7 @@ impl RelocationKind {
         self.field() == Some(Field::Constant)
     }
 
-    /// Whether [`apply`] knows this type.
+    /// Whether [`Module::apply`] knows this type.
     pub fn is_known(self) -> bool {
         self.field().is_some()
     }

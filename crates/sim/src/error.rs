@@ -354,9 +354,9 @@ impl SimError {
     /// Index of the instruction it is about, if it is about one.
     pub fn inst(&self) -> Option<u32> {
         match self {
-            SimError::OutOfBounds { access, .. } | SimError::Misaligned { access } | SimError::StackOverflow { access, .. } => {
-                Some(access.site.inst)
-            }
+            SimError::OutOfBounds { access, .. }
+            | SimError::Misaligned { access }
+            | SimError::StackOverflow { access, .. } => Some(access.site.inst),
             SimError::Unsupported { site, .. }
             | SimError::ExternalCall { site, .. }
             | SimError::BadTarget { site, .. }

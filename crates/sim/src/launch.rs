@@ -70,7 +70,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { threads: 0, max_inst: 10_000_000_000, unknown: Unknown::Stop, trace: None, loops: true, merge_at_memory: true }
+        Options {
+            threads: 0,
+            max_inst: 10_000_000_000,
+            unknown: Unknown::Stop,
+            trace: None,
+            loops: true,
+            merge_at_memory: true,
+        }
     }
 }
 

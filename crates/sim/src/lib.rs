@@ -16,8 +16,8 @@ use lanescope_ir::Kernel;
 
 pub use error::{AccessKind, BadAccess, Nearest, Position, SimError, Site};
 pub use launch::{
-    LOCAL_WINDOW, LOCAL_WINDOW_HI, Launch, Options, Outcome, Progress, SHARED_WINDOW, SHARED_WINDOW_HI, SM_COUNT, Trace,
-    TraceEvent, TraceRequest, TraceStep, Unknown, UnknownBytes,
+    LOCAL_WINDOW, LOCAL_WINDOW_HI, Launch, Options, Outcome, Progress, SHARED_WINDOW, SHARED_WINDOW_HI, SM_COUNT,
+    Trace, TraceEvent, TraceRequest, TraceStep, Unknown, UnknownBytes,
 };
 pub use memory::GlobalMemory;
 

@@ -188,6 +188,15 @@ impl RowFile {
         row
     }
 
+    /// The row of a source that is read as it is.
+    #[inline]
+    pub(crate) fn peek<'a>(&'a self, constants: &'a [Row], op: &Operand, warp: u32) -> Option<&'a Row> {
+        if op.constant {
+            return constants.get(op.index as usize);
+        }
+        (op.masks == SrcMod::None.masks()).then(|| &self.rows[self.at(op.index, warp)])
+    }
+
     #[inline]
     fn at(&self, slot: u32, warp: u32) -> usize {
         assert!(warp < self.warps);
@@ -208,7 +217,7 @@ impl RowFile {
         if mask == u32::MAX {
             *row = *value;
         } else {
-            blend(&mut row.0, &value.0, mask);
+            blend::<false>(&mut row.0, &value.0, mask);
         }
     }
 
@@ -226,11 +235,37 @@ impl RowFile {
     }
 }
 
+/// Puts `v` in the lanes of `mask`. With AVX2 the masks come from shifts: compares would be turned into masked stores, which
+/// take 20 cycles on some processors.
 #[inline(always)]
-fn blend(d: &mut [u32; LANES], v: &[u32; LANES], mask: u32) {
+fn blend<const FAST: bool>(d: &mut [u32; LANES], v: &[u32; LANES], mask: u32) {
+    for l in 0..LANES {
+        let m = if FAST {
+            ((mask << (LANES - 1 - l)) as i32 >> 31) as u32
+        } else if mask & BITS[l] != 0 {
+            u32::MAX
+        } else {
+            0
+        };
+        d[l] ^= (d[l] ^ v[l]) & m;
+    }
+}
+
+/// Whether lane `l` of a row holds `start + l * step` (wrapping), in the lanes of `mask`.
+#[inline]
+pub(crate) fn is_progression(row: &Row, start: u32, step: u32, mask: u32) -> bool {
+    let mut other = 0;
     for l in 0..LANES {
         let m = if mask & BITS[l] != 0 { u32::MAX } else { 0 };
-        d[l] ^= (d[l] ^ v[l]) & m;
+        other |= (row.0[l] ^ start.wrapping_add(step.wrapping_mul(l as u32))) & m;
+    }
+    other == 0
+}
+
+/// Adds `n` in the lanes of `mask`.
+pub(crate) fn add(row: &mut Row, mask: u32, n: u32) {
+    for l in 0..LANES {
+        row.0[l] = row.0[l].wrapping_add(if mask & BITS[l] != 0 { n } else { 0 });
     }
 }
 
@@ -332,8 +367,10 @@ impl Bind for Binder {
     type Output = Box<dyn RowOp>;
     fn bind<F: LaneFunction>(self, f: F) -> Box<dyn RowOp> {
         match (self.fast, self.modified) {
+            // Each variant takes its time to compile; only speed needs this one.
+            #[cfg(not(debug_assertions))]
             (true, false) => Box::new(Bound::<F, true, false>(f)),
-            (true, true) => Box::new(Bound::<F, true, true>(f)),
+            (true, _) => Box::new(Bound::<F, true, true>(f)),
             (false, _) => Box::new(Bound::<F, false, true>(f)),
         }
     }
@@ -347,7 +384,7 @@ impl<F: LaneFunction, const FAST: bool, const MODIFIED: bool> RowOp for Bound<F,
             return unsafe { apply_fast::<F, MODIFIED>(self.0, o, files, runs) };
         }
         // SAFETY: as this function's own contract.
-        unsafe { apply::<F, MODIFIED>(self.0, o, files, runs) }
+        unsafe { apply::<F, false, MODIFIED>(self.0, o, files, runs) }
     }
 }
 
@@ -370,7 +407,7 @@ fn has_fast() -> bool {
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn apply_fast<F: LaneFunction, const MODIFIED: bool>(f: F, o: &Operands, files: Files, runs: &[Run]) -> u64 {
     // SAFETY: the same contract.
-    unsafe { apply::<F, MODIFIED>(f, o, files, runs) }
+    unsafe { apply::<F, true, MODIFIED>(f, o, files, runs) }
 }
 
 /// Applies `f` to the lanes of each run whose guard holds.
@@ -378,7 +415,12 @@ unsafe fn apply_fast<F: LaneFunction, const MODIFIED: bool>(f: F, o: &Operands, 
 /// # Safety
 /// `files` must be as large as `o` says.
 #[inline(always)]
-unsafe fn apply<F: LaneFunction, const MODIFIED: bool>(f: F, o: &Operands, files: Files, runs: &[Run]) -> u64 {
+unsafe fn apply<F: LaneFunction, const FAST: bool, const MODIFIED: bool>(
+    f: F,
+    o: &Operands,
+    files: Files,
+    runs: &[Run],
+) -> u64 {
     let warps = files.warps as usize;
     let mut on = 0;
     for run in runs {
@@ -393,9 +435,10 @@ unsafe fn apply<F: LaneFunction, const MODIFIED: bool>(f: F, o: &Operands, files
         }
         let exec = if o.uniform { u32::MAX } else { guarded };
         let mut src = [std::ptr::null::<u32>(); 6];
-        for (to, from) in src.iter_mut().zip(&o.src).take(F::SRC) {
+        for i in 0..F::SRC {
+            let from = &o.src[i];
             // SAFETY: slots are below `o.slots` and broadcast rows below `o.constants`, as are the arrays' lengths.
-            *to = unsafe {
+            src[i] = unsafe {
                 if from.constant {
                     files.constants.add(from.index as usize)
                 } else {
@@ -405,8 +448,8 @@ unsafe fn apply<F: LaneFunction, const MODIFIED: bool>(f: F, o: &Operands, files
             .cast();
         }
         let mut psrc = [0u32; 3];
-        for (to, from) in psrc.iter_mut().zip(&o.psrc).take(F::PSRC) {
-            *to = pred(from);
+        for i in 0..F::PSRC {
+            psrc[i] = pred(&o.psrc[i]);
         }
         let mut words = [[0u32; LANES]; 2];
         let mut preds = [[0u32; LANES]; 2];
@@ -438,11 +481,14 @@ unsafe fn apply<F: LaneFunction, const MODIFIED: bool>(f: F, o: &Operands, files
             if exec == u32::MAX {
                 *row = words[i];
             } else {
-                blend(row, &words[i], exec);
+                blend::<FAST>(row, &words[i], exec);
             }
         }
         for i in 0..F::PDST {
-            let value = preds[i].iter().fold(0, |m, b| m | b);
+            let mut value = 0;
+            for b in preds[i] {
+                value |= b;
+            }
             // SAFETY: as for source predicates.
             unsafe {
                 let at = files.preds.add(o.pdst[i] as usize * warps + w);

@@ -106,8 +106,20 @@ pub(crate) fn apply(op: AtomOp, ty: AtomType, old: &Value, b: &Value, compare: &
                 AtomOp::Max if signed => so.max(sv) as u32,
                 AtomOp::Min => o.min(v),
                 AtomOp::Max => o.max(v),
-                AtomOp::Inc => if o >= v { 0 } else { o + 1 },
-                AtomOp::Dec => if o == 0 || o > v { v } else { o - 1 },
+                AtomOp::Inc => {
+                    if o >= v {
+                        0
+                    } else {
+                        o + 1
+                    }
+                }
+                AtomOp::Dec => {
+                    if o == 0 || o > v {
+                        v
+                    } else {
+                        o - 1
+                    }
+                }
                 AtomOp::And => o & v,
                 AtomOp::Or => o | v,
                 AtomOp::Xor => o ^ v,

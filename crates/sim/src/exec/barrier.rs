@@ -55,7 +55,12 @@ impl Barriers {
     pub(crate) fn new(live: &[u32]) -> Barriers {
         let zero = vec![0; live.len()];
         let state = State { arrived: zero.clone(), waiting: zero, ..State::default() };
-        Barriers { states: std::array::from_fn(|_| state.clone()), live: live.to_vec(), released: Vec::new(), used: false }
+        Barriers {
+            states: std::array::from_fn(|_| state.clone()),
+            live: live.to_vec(),
+            released: Vec::new(),
+            used: false,
+        }
     }
 
     /// For the next block.
@@ -79,7 +84,9 @@ impl Barriers {
 
     /// Lanes arrive. What is wrong with that, if anything.
     pub(crate) fn arrive(&mut self, id: u32, a: &Arrival) -> Result<(), String> {
-        let Some(s) = self.states.get_mut(id as usize) else { return Err(format!("number {id}; there are {BARRIERS}")) };
+        let Some(s) = self.states.get_mut(id as usize) else {
+            return Err(format!("number {id}; there are {BARRIERS}"));
+        };
         if let Some(t) = a.threads
             && (t == 0 || t % LANES as u32 != 0)
         {
@@ -90,7 +97,11 @@ impl Barriers {
             s.expected = a.threads;
         } else if s.expected != a.threads {
             let name = |t: Option<u32>| t.map_or("all".to_owned(), |t| t.to_string());
-            return Err(format!("barrier {id} for {} threads, but others wait for {}", name(a.threads), name(s.expected)));
+            return Err(format!(
+                "barrier {id} for {} threads, but others wait for {}",
+                name(a.threads),
+                name(s.expected)
+            ));
         }
         self.used = true;
         let w = a.warp as usize;

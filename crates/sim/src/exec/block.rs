@@ -42,13 +42,8 @@ impl<C: Convergence> Block<C> {
     /// A block at its start.
     pub(crate) fn new(b: &BlockCx<'_>, plan: &C::Plan) -> Block<C> {
         let threads = b.cx.block.iter().product::<u32>();
-        let lanes: Vec<u32> =
-            (0..b.cx.warps).map(|w| LaneMask::first((threads - w * 32).min(32)).0 as u32).collect();
-        let tiles = lanes
-            .chunks(TILE)
-            .enumerate()
-            .map(|(i, l)| Tile::new(b, plan, (i * TILE) as u32, l))
-            .collect();
+        let lanes: Vec<u32> = (0..b.cx.warps).map(|w| LaneMask::first((threads - w * 32).min(32)).0 as u32).collect();
+        let tiles = lanes.chunks(TILE).enumerate().map(|(i, l)| Tile::new(b, plan, (i * TILE) as u32, l)).collect();
         Block {
             tiles,
             shared: vec![Cell::new(0); b.cx.shared_size.div_ceil(4) as usize],

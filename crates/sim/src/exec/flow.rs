@@ -49,7 +49,7 @@ pub(crate) fn run<C: Convergence>(
         }
         if op.latch != NONE {
             let n = tile.warps.len();
-            tile.back[op.latch as usize * n + r.warp as usize] |= exec;
+            tile.loops[op.latch as usize * n + r.warp as usize].back |= exec;
         }
         return Ok(());
     }
@@ -117,9 +117,9 @@ fn rare<C: Convergence>(
             }
             if op.latch != NONE {
                 let header = env.block.cx.program.loops.headers[op.latch as usize];
-                let n = env.counters.trips.len();
-                let warps = tile.back.len() / n.max(1);
-                tile.back[op.latch as usize * warps + r.warp as usize] |= by_target.get(&header).copied().unwrap_or(0);
+                let warps = tile.loops.len() / env.counters.trips.len().max(1);
+                let back = &mut tile.loops[op.latch as usize * warps + r.warp as usize].back;
+                *back |= by_target.get(&header).copied().unwrap_or(0);
             }
             match by_target.first_key_value() {
                 Some((&target, _)) if !split => {

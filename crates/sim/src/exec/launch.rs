@@ -255,7 +255,8 @@ fn all_blocks<C: Convergence>(
     };
     let registers = (u64::from(cx.kernel.slots) + 8) * 128 * u64::from(cx.warps);
     let bytes = registers + u64::from(cx.shared_size) + u64::from(cx.kernel.local_size) * u64::from(cx.warps) * 32;
-    let max_in_flight = if poison.is_some() { 1 } else { (IN_FLIGHT_BYTES / bytes / threads as u64).clamp(1, IN_FLIGHT) };
+    let max_in_flight =
+        if poison.is_some() { 1 } else { (IN_FLIGHT_BYTES / bytes / threads as u64).clamp(1, IN_FLIGHT) };
     let job = Job::<C> { cx, plan, launch, queue: &queue, max_in_flight: max_in_flight as usize };
     let harvest = if threads <= 1 {
         job.work(poison)
@@ -298,8 +299,7 @@ pub(crate) fn simulate<C: Convergence>(
     memory.place_globals(&kernel.globals)?;
     let options = &launch.options;
     let (program, refusals) = Program::new::<C>(kernel, &launch.bank0, options)?;
-    let mut poison =
-        (options.unknown == Unknown::Poison && program.has_unsupported).then(Poison::default);
+    let mut poison = (options.unknown == Unknown::Poison && program.has_unsupported).then(Poison::default);
     let total = total_blocks(launch);
     let threads = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),

@@ -54,6 +54,9 @@ pub(crate) fn leaders(kernel: &Kernel) -> Vec<bool> {
     leader
 }
 
+/// Steps that looking for loops may take in all.
+const MAX_STEPS: u64 = 50_000_000;
+
 /// Natural loops: headers and the branches back to them.
 #[derive(Debug, Default)]
 pub(crate) struct Loops {
@@ -77,7 +80,8 @@ impl Loops {
     /// Finds them: branches to an instruction that dominates them.
     pub(crate) fn find(kernel: &Kernel) -> Loops {
         let graph = Graph::new(kernel);
-        let idom = graph.dominators();
+        let mut steps = MAX_STEPS;
+        let idom = graph.dominators(&mut steps);
         let n = kernel.instructions.len();
         let mut loops = Loops { headers: Vec::new(), header: vec![NONE; n], latch: vec![NONE; n] };
         for (from, block) in graph.blocks.iter().enumerate() {
@@ -85,7 +89,7 @@ impl Loops {
             for &to in &block.next {
                 let head = graph.blocks[to].start;
                 // Only jumps can be back edges; falling through leads forward.
-                if head > last as usize || !dominates(&idom, to, from) {
+                if head > last as usize || !dominates(&idom, to, from, &mut steps) {
                     continue;
                 }
                 if loops.header[head] == NONE {
@@ -135,7 +139,8 @@ impl Graph {
             blocks.push(Node { start, end: end as u32, next });
         }
         // Functions and subroutines are entered from elsewhere.
-        let mut entries: Vec<usize> = kernel.functions.iter().filter_map(|f| index.get(&f.first.index()).copied()).collect();
+        let mut entries: Vec<usize> =
+            kernel.functions.iter().filter_map(|f| index.get(&f.first.index()).copied()).collect();
         for inst in &kernel.instructions {
             if let Op::Control(ControlOp::Call { target, .. }) = &inst.op {
                 entries.extend(index.get(&target.index()));
@@ -147,7 +152,7 @@ impl Graph {
     }
 
     /// Immediate dominator of each block; the root is `blocks.len()`. Blocks that are never reached have none.
-    fn dominators(&self) -> Vec<Option<usize>> {
+    fn dominators(&self, steps: &mut u64) -> Vec<Option<usize>> {
         let n = self.blocks.len();
         let root = n;
         let mut order = Vec::new();
@@ -193,13 +198,16 @@ impl Graph {
                 for &p in before[b].iter().filter(|&&p| idom[p].is_some()) {
                     new = Some(match new {
                         None => p,
-                        Some(q) => meet(&idom, &number, p, q),
+                        Some(q) => meet(&idom, &number, p, q, steps),
                     });
                 }
                 if idom[b] != new {
                     idom[b] = new;
                     changed = true;
                 }
+            }
+            if *steps == 0 {
+                break;
             }
             if !changed {
                 return idom;
@@ -209,8 +217,9 @@ impl Graph {
     }
 }
 
-fn meet(idom: &[Option<usize>], number: &[usize], mut a: usize, mut b: usize) -> usize {
-    while a != b {
+fn meet(idom: &[Option<usize>], number: &[usize], mut a: usize, mut b: usize, steps: &mut u64) -> usize {
+    while a != b && *steps > 0 {
+        *steps -= 1;
         if number[a] < number[b] {
             a = idom[a].unwrap_or(b);
         } else {
@@ -220,8 +229,10 @@ fn meet(idom: &[Option<usize>], number: &[usize], mut a: usize, mut b: usize) ->
     a
 }
 
-fn dominates(idom: &[Option<usize>], a: usize, mut b: usize) -> bool {
-    loop {
+/// Walks up from `b`. Once all steps are used up, nothing dominates anything: loops of absurd code are not reported.
+fn dominates(idom: &[Option<usize>], a: usize, mut b: usize, steps: &mut u64) -> bool {
+    while *steps > 0 {
+        *steps -= 1;
         if a == b {
             return idom[a].is_some();
         }
@@ -229,5 +240,49 @@ fn dominates(idom: &[Option<usize>], a: usize, mut b: usize) -> bool {
             Some(d) if d != b => b = d,
             _ => return false,
         }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use lanescope_ir::kernel::Function;
+    use lanescope_ir::{InstId, Instruction, PredSrc};
+
+    use super::*;
+
+    /// One instruction for each entry: a conditional branch to the number, or nothing.
+    fn kernel(code: &[Option<u32>]) -> Kernel {
+        let inst = |(i, target): (usize, &Option<u32>)| Instruction {
+            pc: i as u32 * 16,
+            guard: PredSrc::of(lanescope_ir::Pred(0)),
+            uniform: false,
+            op: match target {
+                Some(t) => Op::Control(ControlOp::Branch { target: InstId(*t), cond: PredSrc::TRUE, uniform: false }),
+                None => Op::Nop,
+            },
+        };
+        Kernel {
+            instructions: code.iter().enumerate().map(inst).collect(),
+            functions: vec![Function {
+                name: String::new(),
+                base: 0,
+                first: InstId(0),
+                len: code.len() as u32,
+                local: vec![],
+            }],
+            ..Kernel::default()
+        }
+    }
+
+    #[test]
+    fn nested_loops_and_jumps_back_that_are_none() {
+        // 0 1 2 3:->2 4:->1 5
+        let l = Loops::find(&kernel(&[None, None, None, Some(2), Some(1), None]));
+        assert_eq!(l.headers, [2, 1]);
+        assert_eq!((l.latch(3), l.latch(4), l.header(1), l.header(0)), (0, 1, 1, NONE));
+        // 0:->3 skips to a block that jumps back to 2, which 0 does not need to pass.
+        let l = Loops::find(&kernel(&[Some(4), None, None, Some(6), Some(2), None, None]));
+        assert_eq!(l.headers, [0; 0]);
     }
 }

@@ -14,7 +14,7 @@ use crate::memory::bank;
 use crate::memory::local::Local;
 use crate::memory::shadow::Owner;
 use crate::memory::words::{self, Offsets, Pattern, Words, is_run, lanes};
-use crate::rows::{LANES, Row, RowFile};
+use crate::rows::{LANES, Operand, Row, RowFile, is_progression};
 
 /// What a memory instruction of one warp works on.
 pub(crate) struct Access<'a> {
@@ -241,7 +241,14 @@ impl Access<'_> {
         }
     }
 
-    fn load_from(&mut self, space: Space, width: Width, mask: u32, at: &Addresses, out: &mut [Row; 8]) -> Result<(), SimError> {
+    fn load_from(
+        &mut self,
+        space: Space,
+        width: Width,
+        mask: u32,
+        at: &Addresses,
+        out: &mut [Row; 8],
+    ) -> Result<(), SimError> {
         let bytes = width.bytes();
         match space {
             Space::Global => self.global(AccessKind::Load, bytes, mask, at, |s, region, o| {
@@ -262,7 +269,9 @@ impl Access<'_> {
             }
             Space::Const(b) => {
                 let data = self.block.cx.program.banks.bank(b);
-                for l in lanes(mask) {
+                let same = lanes(mask).all(|l| at[l] == at[lowest(mask)]);
+                let some = if same { mask & mask.wrapping_neg() } else { mask };
+                for l in lanes(some) {
                     for (i, row) in out.iter_mut().enumerate().take(width.slots()) {
                         let x = bank::word(data, at[l] + 4 * i as u64);
                         row.0[l] = match width {
@@ -272,6 +281,9 @@ impl Access<'_> {
                             Width::S16 => x as u16 as i16 as u32,
                             _ => x,
                         };
+                        if same {
+                            *row = Row::splat(row.0[l]);
+                        }
                     }
                 }
                 Ok(())
@@ -292,9 +304,11 @@ impl Access<'_> {
             return each(self, Space::Global, mask, at);
         }
         let inside = at.map(|a| a & u64::from(u32::MAX));
-        for (space, lanes, at) in
-            [(Space::Shared, shared, &inside), (Space::Local, local, &inside), (Space::Global, mask & !shared & !local, at)]
-        {
+        for (space, lanes, at) in [
+            (Space::Shared, shared, &inside),
+            (Space::Local, local, &inside),
+            (Space::Global, mask & !shared & !local, at),
+        ] {
             if lanes != 0 {
                 each(self, space, lanes, at)?;
             }
@@ -302,7 +316,14 @@ impl Access<'_> {
         Ok(())
     }
 
-    fn store_to(&mut self, space: Space, width: Width, mask: u32, at: &Addresses, values: &[Row; 8]) -> Result<(), SimError> {
+    fn store_to(
+        &mut self,
+        space: Space,
+        width: Width,
+        mask: u32,
+        at: &Addresses,
+        values: &[Row; 8],
+    ) -> Result<(), SimError> {
         let bytes = width.bytes();
         match space {
             Space::Global => self.global(AccessKind::Store, bytes, mask, at, |s, region, o| {
@@ -318,12 +339,170 @@ impl Access<'_> {
             Space::Local => {
                 self.bounds(AccessKind::Store, space, bytes, mask, at)?;
                 let (from, to) = lanes(mask).fold((u64::MAX, 0), |(a, b), l| (a.min(at[l]), b.max(at[l])));
-                let memory = self.local.words((from / 4) as usize, ((to + u64::from(bytes)).div_ceil(4)) as usize, true);
+                let memory =
+                    self.local.words((from / 4) as usize, ((to + u64::from(bytes)).div_ceil(4)) as usize, true);
                 words::store(&memory, Offsets { at, mask, pattern: Pattern::Any }, width, values);
                 Ok(())
             }
             Space::Const(_) => Ok(()),
             Space::Generic => self.generic(mask, at, |s, space, mask, at| s.store_to(space, width, mask, at, values)),
+        }
+    }
+
+    /// Address of the lowest lane of `exec`, if its lanes are neighbours whose accesses follow each other and all are
+    /// aligned: the common case, which needs no addresses lane by lane.
+    fn run_of_lanes(&self, a: &Address, wide: bool, bytes: u32, exec: u32) -> Option<u64> {
+        let constants = self.block.cx.program.layout.constants();
+        let warp = self.at.index;
+        if !is_run(exec) || bytes < 4 || a.scale != 0 || a.signed {
+            return None;
+        }
+        let first = lowest(exec);
+        let lo = self.file.peek(constants, &a.base, warp)?;
+        let low = lo.0[first];
+        if !is_progression(lo, low.wrapping_sub(first as u32 * bytes), bytes, exec) {
+            return None;
+        }
+        // Neither the low word nor, without a high one, the whole address may wrap within the run.
+        low.checked_add(exec.count_ones() * bytes)?;
+        let mut address = u64::from(low);
+        if let Some(hi) = &a.base_hi {
+            let hi = self.file.peek(constants, hi, warp)?;
+            let high = hi.0[first];
+            if !is_progression(hi, high, 0, exec) {
+                return None;
+            }
+            address |= u64::from(high) << 32;
+        }
+        if let Some((lo, hi)) = &a.uniform {
+            let (lo, hi) = (self.file.peek(constants, lo, warp)?, self.file.peek(constants, hi, warp)?);
+            if !is_progression(lo, lo.0[first], 0, exec) || !is_progression(hi, hi.0[first], 0, exec) {
+                return None;
+            }
+            address = address.wrapping_add(u64::from(lo.0[first]) | u64::from(hi.0[first]) << 32);
+        }
+        address = address.wrapping_add(a.offset as u64);
+        if !wide {
+            address &= u64::from(u32::MAX);
+        }
+        (address % u64::from(bytes) == 0).then_some(address)
+    }
+
+    /// Counts and marks the sectors of a run of lanes in one buffer.
+    fn run_sectors(&mut self, region: usize, from: u64, len: u64, write: bool) {
+        let (first, last) = (from / 32, (from + len - 1) / 32);
+        self.sectors[0] += last - first + 1;
+        self.sectors[1] += len.div_ceil(32);
+        let Some(shadow) = self.block.cx.shadow else { return };
+        for sector in first..=last {
+            let a = from.max(sector * 32) - sector * 32;
+            let b = (from + len).min(sector * 32 + 32) - sector * 32;
+            let bits = byte_bits(a, (b - a) as u32);
+            if write {
+                shadow.write(region, sector as usize, bits, self.block.owner());
+            } else {
+                shadow.read(region, sector as usize, bits, self.block.owner());
+            }
+        }
+    }
+
+    /// A load of a run of lanes; false if it has to be done lane by lane.
+    fn quick_load(&mut self, m: &MemInst, width: Width, dst: &[u32; 8], exec: u32) -> bool {
+        let space = m.space;
+        let wide = matches!(space, Space::Global | Space::Generic);
+        let bytes = width.bytes();
+        let Some(address) = self.run_of_lanes(&m.addr, wide, bytes, exec) else { return false };
+        let len = u64::from(exec.count_ones() * bytes);
+        match space {
+            Space::Global | Space::Generic => {
+                let memory = self.block.cx.memory;
+                let Some(region) = memory.find(address, len, *self.hint) else { return false };
+                *self.hint = region;
+                let r = &memory.regions[region];
+                let from = address - r.start;
+                self.run_sectors(region, from, len, false);
+                self.fill(&r.words[(from / 4) as usize..][..(len / 4) as usize], width, dst, exec);
+            }
+            Space::Shared => {
+                if address + len > u64::from(self.block.cx.shared_size) {
+                    return false;
+                }
+                let shared = self.shared;
+                self.fill(&shared[(address / 4) as usize..][..(len / 4) as usize], width, dst, exec);
+            }
+            Space::Local | Space::Const(_) => return false,
+        }
+        true
+    }
+
+    fn fill<W>(&mut self, words: &[W], width: Width, dst: &[u32; 8], exec: u32)
+    where
+        [W]: Words,
+    {
+        let (first, n) = (lowest(exec), width.slots());
+        let count = exec.count_ones() as usize;
+        for (i, &d) in dst.iter().enumerate().take(n) {
+            let row = &mut self.file.row_mut(d, self.at.index).0[first..first + count];
+            if n == 1 {
+                for (k, x) in row.iter_mut().enumerate() {
+                    *x = Words::get(words, k, k);
+                }
+            } else {
+                for (k, x) in row.iter_mut().enumerate() {
+                    *x = Words::get(words, k, k * n + i);
+                }
+            }
+        }
+    }
+
+    /// A store of a run of lanes; false if it has to be done lane by lane.
+    fn quick_store(&mut self, m: &MemInst, width: Width, src: &[Operand; 8], exec: u32) -> bool {
+        let space = m.space;
+        let wide = matches!(space, Space::Global | Space::Generic);
+        let bytes = width.bytes();
+        let Some(address) = self.run_of_lanes(&m.addr, wide, bytes, exec) else { return false };
+        let len = u64::from(exec.count_ones() * bytes);
+        match space {
+            Space::Global | Space::Generic => {
+                let memory = self.block.cx.memory;
+                let Some(region) = memory.find(address, len, *self.hint) else { return false };
+                *self.hint = region;
+                let r = &memory.regions[region];
+                let from = address - r.start;
+                self.run_sectors(region, from, len, true);
+                self.spill(&r.words[(from / 4) as usize..][..(len / 4) as usize], width, src, exec);
+            }
+            Space::Shared => {
+                if address + len > u64::from(self.block.cx.shared_size) {
+                    return false;
+                }
+                let shared = self.shared;
+                self.spill(&shared[(address / 4) as usize..][..(len / 4) as usize], width, src, exec);
+            }
+            Space::Local | Space::Const(_) => return false,
+        }
+        true
+    }
+
+    fn spill<W>(&self, words: &[W], width: Width, src: &[Operand; 8], exec: u32)
+    where
+        [W]: Words,
+    {
+        let constants = self.block.cx.program.layout.constants();
+        let (first, n) = (lowest(exec), width.slots());
+        let count = exec.count_ones() as usize;
+        for (i, s) in src.iter().enumerate().take(n) {
+            let copy;
+            let row = match self.file.peek(constants, s, self.at.index) {
+                Some(row) => row,
+                None => {
+                    copy = self.file.read(constants, s, self.at.index);
+                    &copy
+                }
+            };
+            for (k, x) in row.0[first..first + count].iter().enumerate() {
+                Words::set(words, k, k * n + i, *x);
+            }
         }
     }
 
@@ -337,10 +516,13 @@ impl Access<'_> {
                 if exec == 0 {
                     return Ok(());
                 }
-                let at = addresses(self.file, self.block, &m.addr, wide, warp);
                 // A uniform load is one access for the warp; its sources are the same in all lanes.
                 let exec = if uniform { u32::MAX } else { exec };
                 let read = exec & self.file.pred(valid, warp);
+                if read == exec && self.quick_load(m, *width, dst, exec) {
+                    return Ok(());
+                }
+                let at = addresses(self.file, self.block, &m.addr, wide, warp);
                 let mut out = [Row::ZERO; 8];
                 if read != 0 {
                     self.load_from(m.space, *width, read, &at, &mut out)?;
@@ -357,6 +539,9 @@ impl Access<'_> {
             }
             MemKind::Store { width, src } => {
                 if exec == 0 {
+                    return Ok(());
+                }
+                if self.quick_store(m, *width, src, exec) {
                     return Ok(());
                 }
                 let at = addresses(self.file, self.block, &m.addr, wide, warp);
@@ -417,7 +602,14 @@ impl Access<'_> {
         }
     }
 
-    fn atomic(&mut self, job: &Job<'_>, space: Space, mask: u32, at: &mut Addresses, old: &mut Old) -> Result<(), SimError> {
+    fn atomic(
+        &mut self,
+        job: &Job<'_>,
+        space: Space,
+        mask: u32,
+        at: &mut Addresses,
+        old: &mut Old,
+    ) -> Result<(), SimError> {
         let bytes = job.ty.slots() as u32 * 4;
         match space {
             Space::Global => self.global(AccessKind::Atomic, bytes, mask, at, |s, region, o| {
@@ -444,7 +636,8 @@ impl Access<'_> {
             Space::Local => {
                 self.bounds(AccessKind::Atomic, space, bytes, mask, at)?;
                 let (from, to) = lanes(mask).fold((u64::MAX, 0), |(a, b), l| (a.min(at[l]), b.max(at[l])));
-                let memory = self.local.words((from / 4) as usize, ((to + u64::from(bytes)).div_ceil(4)) as usize, true);
+                let memory =
+                    self.local.words((from / 4) as usize, ((to + u64::from(bytes)).div_ceil(4)) as usize, true);
                 job.run(&memory, Offsets { at, mask, pattern: Pattern::Any }, old);
                 Ok(())
             }

@@ -142,7 +142,10 @@ impl Poison {
             Err(SimError::UnknownValue { site: Box::new(block.site(at)), what, lanes: LaneMask(lanes.into()) })
         };
         let Kind::Memory(m) = &inst.kind else { return Ok(result) };
-        let (MemoryOp::Load { addr, .. } | MemoryOp::Store { addr, .. } | MemoryOp::Atomic { addr, .. } | MemoryOp::QuerySpace { addr, .. }) = op;
+        let (MemoryOp::Load { addr, .. }
+        | MemoryOp::Store { addr, .. }
+        | MemoryOp::Atomic { addr, .. }
+        | MemoryOp::QuerySpace { addr, .. }) = op;
         let mut address = 0;
         let parts = [Some(addr.base), addr.base_hi, addr.uniform.map(|u| u.0), addr.uniform.map(|u| u.1)];
         for s in parts.into_iter().flatten().filter_map(|s| s.read()) {

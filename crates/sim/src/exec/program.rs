@@ -27,10 +27,29 @@ pub(crate) struct Address {
 
 /// A memory operation.
 pub(crate) enum MemKind {
-    Load { width: Width, dst: [u32; 8], valid: PredOperand },
-    Store { width: Width, src: [Operand; 8] },
-    Atomic { op: AtomOp, ty: AtomType, dst: [u32; 4], pdst: u32, src: [Operand; 4], compare: [Operand; 4], returns: bool, predicate: bool },
-    Query { pdst: u32, dst: u32 },
+    Load {
+        width: Width,
+        dst: [u32; 8],
+        valid: PredOperand,
+    },
+    Store {
+        width: Width,
+        src: [Operand; 8],
+    },
+    Atomic {
+        op: AtomOp,
+        ty: AtomType,
+        dst: [u32; 4],
+        pdst: u32,
+        src: [Operand; 4],
+        compare: [Operand; 4],
+        returns: bool,
+        predicate: bool,
+    },
+    Query {
+        pdst: u32,
+        dst: u32,
+    },
 }
 
 pub(crate) struct MemInst {
@@ -73,8 +92,16 @@ pub(crate) enum SyncLanes {
 pub(crate) enum Flow {
     Branch(u32),
     /// BRA.DIV and BRA.CONV.
-    BranchIf { target: u32, mask: Option<Operand>, converged: bool },
-    Indirect { lo: Operand, hi: Operand, base: u64 },
+    BranchIf {
+        target: u32,
+        mask: Option<Operand>,
+        converged: bool,
+    },
+    Indirect {
+        lo: Operand,
+        hi: Operand,
+        base: u64,
+    },
     External(String),
     Exit,
     Sync(u8),
@@ -83,7 +110,12 @@ pub(crate) enum Flow {
     Yield,
     Sleep,
     Trap,
-    BlockBarrier { mode: BlockBarrierMode, id: Operand, threads: Option<Operand>, pred: PredOperand },
+    BlockBarrier {
+        mode: BlockBarrierMode,
+        id: Operand,
+        threads: Option<Operand>,
+        pred: PredOperand,
+    },
     /// An instruction that is not implemented and has effects that cannot be skipped.
     Refuse,
 }
@@ -166,7 +198,9 @@ impl Resolver<'_> {
     }
     fn src(&mut self, s: Src) -> Result<Operand, SimError> {
         let banks = self.banks;
-        self.layout.operand(s, &|b, o| banks.word(b, o)).ok_or_else(|| self.bad("a source register that does not exist"))
+        self.layout
+            .operand(s, &|b, o| banks.word(b, o))
+            .ok_or_else(|| self.bad("a source register that does not exist"))
     }
     fn array<const N: usize>(&mut self, s: &[Src; N]) -> Result<[Operand; N], SimError> {
         let mut out = [self.src(Src::ZERO)?; N];
@@ -253,7 +287,8 @@ impl Resolver<'_> {
             }
         }
         let mut all = All::default();
-        let mut whole = lanescope_ir::Instruction { pc: 0, guard: PredSrc::TRUE, uniform: false, op: Op::Warp(op.clone()) };
+        let mut whole =
+            lanescope_ir::Instruction { pc: 0, guard: PredSrc::TRUE, uniform: false, op: Op::Warp(op.clone()) };
         whole.visit(&mut all);
         Ok(WarpInst {
             op: op.clone(),
@@ -272,7 +307,9 @@ impl Resolver<'_> {
     /// A control operation: what it is, and its second predicate.
     fn control(&mut self, op: &ControlOp) -> Result<Kind, SimError> {
         let (flow, cond) = match op {
-            ControlOp::Branch { target, cond, .. } | ControlOp::Call { target, cond } => (Flow::Branch(target.0), *cond),
+            ControlOp::Branch { target, cond, .. } | ControlOp::Call { target, cond } => {
+                (Flow::Branch(target.0), *cond)
+            }
             ControlOp::BranchDivergent { target, mask, cond } => {
                 let mask = mask.map(|m| self.src(m)).transpose()?;
                 (Flow::BranchIf { target: target.0, mask, converged: false }, *cond)
@@ -308,7 +345,11 @@ impl Resolver<'_> {
                 return Ok(Kind::Barrier(BarrierInst::Break(self.bar(*bar)?, self.pred(*cond)?)));
             }
             ControlOp::BarrierRead { dst, bar, clear } => {
-                return Ok(Kind::Barrier(BarrierInst::Read { dst: self.dst(*dst)?, bar: self.bar(*bar)?, clear: *clear }));
+                return Ok(Kind::Barrier(BarrierInst::Read {
+                    dst: self.dst(*dst)?,
+                    bar: self.bar(*bar)?,
+                    clear: *clear,
+                }));
             }
             ControlOp::BarrierWrite { bar, src } => {
                 return Ok(Kind::Barrier(BarrierInst::Write { bar: self.bar(*bar)?, src: self.src(*src)? }));
@@ -363,16 +404,20 @@ fn refusal<C: Convergence>(op: &Op) -> Option<String> {
         Op::Memory(MemoryOp::Atomic { op, ty, space, .. }) if !super::atomic::supported(*op, *ty) => {
             Some(format!("atomic {op:?} of {ty:?} in {space:?} memory"))
         }
-        Op::Memory(MemoryOp::Store { space: Space::Const(_), .. } | MemoryOp::Atomic { space: Space::Const(_), .. }) => {
-            Some("a write to a constant bank".to_owned())
-        }
+        Op::Memory(
+            MemoryOp::Store { space: Space::Const(_), .. } | MemoryOp::Atomic { space: Space::Const(_), .. },
+        ) => Some("a write to a constant bank".to_owned()),
         Op::Warp(w) => super::warp::unsupported(w),
         _ => None,
     }
 }
 
 impl Program {
-    pub(crate) fn new<C: Convergence>(kernel: &Kernel, bank0: &[u8], options: &Options) -> Result<(Program, Vec<Option<String>>), SimError> {
+    pub(crate) fn new<C: Convergence>(
+        kernel: &Kernel,
+        bank0: &[u8],
+        options: &Options,
+    ) -> Result<(Program, Vec<Option<String>>), SimError> {
         let banks = Banks::new(bank0, &kernel.constants);
         let mut r = Resolver { layout: Layout::new(kernel.slots, kernel.preds), banks: &banks, at: 0 };
         let loops = if options.loops { Loops::find(kernel) } else { Loops::default() };
@@ -402,7 +447,9 @@ impl Program {
                 let info = match op {
                     ControlOp::Branch { cond, .. } if conditional(cond) => Some((BranchKind::Branch, false)),
                     ControlOp::Exit { cond } if conditional(cond) => Some((BranchKind::Exit, false)),
-                    ControlOp::BranchIndirect { .. } | ControlOp::CallIndirect { .. } => Some((BranchKind::Indirect, false)),
+                    ControlOp::BranchIndirect { .. } | ControlOp::CallIndirect { .. } => {
+                        Some((BranchKind::Indirect, false))
+                    }
                     ControlOp::Return { .. } => Some((BranchKind::Indirect, true)),
                     ControlOp::Call { cond, .. } if conditional(cond) => Some((BranchKind::Branch, true)),
                     _ => None,
@@ -432,7 +479,8 @@ impl Program {
         let stack_pointer = kernel.stack_pointer.map(|(s, v)| Ok::<_, SimError>((r.dst(Some(s))?, v))).transpose()?;
         let true_preds = kernel.true_preds.iter().map(|p| r.pdst(Some(*p))).collect::<Result<_, _>>()?;
         let layout = r.layout;
-        let program = Program { insts, layout, banks, branches, loops, stack_pointer, true_preds, has_unsupported, ordered };
+        let program =
+            Program { insts, layout, banks, branches, loops, stack_pointer, true_preds, has_unsupported, ordered };
         Ok((program, refusals))
     }
 }

@@ -22,7 +22,7 @@ use crate::convergence::Convergence;
 use crate::error::SimError;
 use crate::memory::local::Local;
 use crate::memory::words::lanes;
-use crate::rows::{Row, RowFile, Run};
+use crate::rows::{Row, RowFile, Run, add};
 
 /// Every so many choices the warp that has waited longest goes first.
 const FAIR: u64 = 64;
@@ -88,6 +88,31 @@ impl<C: Convergence> Warp<C> {
     }
 }
 
+/// Trips of one loop by the lanes of one warp.
+#[derive(Clone)]
+pub(crate) struct LoopState {
+    /// Lanes that come back to the header.
+    pub(crate) back: u32,
+    /// Trips that the lanes of `mask` have made together and that `trips` does not have yet.
+    mask: u32,
+    pending: u32,
+    trips: Row,
+}
+
+impl Default for LoopState {
+    fn default() -> LoopState {
+        LoopState { back: 0, mask: 0, pending: 0, trips: Row::ZERO }
+    }
+}
+
+impl LoopState {
+    fn settle(&mut self) {
+        if self.pending != 0 {
+            add(&mut self.trips, self.mask, std::mem::take(&mut self.pending));
+        }
+    }
+}
+
 /// What a tile works on besides its own.
 pub(crate) struct Env<'a> {
     pub(crate) block: &'a BlockCx<'a>,
@@ -108,10 +133,8 @@ pub(crate) struct Tile<C> {
     /// Index of the first warp in the block.
     pub(crate) first: u32,
     local: Vec<Local>,
-    /// For each loop and warp, lanes that come back to the header.
-    pub(crate) back: Vec<u32>,
-    /// Trips of each loop so far.
-    trips: Vec<Row>,
+    /// For each loop and warp.
+    pub(crate) loops: Vec<LoopState>,
     stamp: u64,
     runs: Vec<Run>,
 }
@@ -126,8 +149,7 @@ impl<C: Convergence> Tile<C> {
             warps: lanes.iter().map(|&l| Warp::new(plan, l)).collect(),
             first,
             local: (0..n).map(|_| Local::new(cx.kernel.local_size)).collect(),
-            back: vec![0; loops * n],
-            trips: vec![Row::ZERO; loops * n],
+            loops: vec![LoopState::default(); loops * n],
             stamp: 0,
             runs: Vec::with_capacity(n),
         };
@@ -151,7 +173,7 @@ impl<C: Convergence> Tile<C> {
         self.file.clear();
         self.set_registers(block);
         self.local.iter_mut().for_each(Local::clear);
-        self.back.fill(0);
+        self.loops.fill(LoopState::default());
         self.stamp = 0;
         for w in &mut self.warps {
             w.conv.reset(LaneMask(w.lanes.into()), 0);
@@ -229,7 +251,13 @@ impl<C: Convergence> Tile<C> {
         Ok(())
     }
 
-    fn body<const WATCHED: bool>(&mut self, env: &mut Env<'_>, pc: u32, end: u32, runs: &[Run]) -> Result<(), SimError> {
+    fn body<const WATCHED: bool>(
+        &mut self,
+        env: &mut Env<'_>,
+        pc: u32,
+        end: u32,
+        runs: &[Run],
+    ) -> Result<(), SimError> {
         let program = env.block.cx.program;
         let constants = program.layout.constants();
         let insts = &program.insts[pc as usize..end as usize];
@@ -252,7 +280,10 @@ impl<C: Convergence> Tile<C> {
                 Kind::Flow(op) => {
                     for r in runs {
                         flow::run(self, env, at, inst, op, *r)?;
-                        if WATCHED && let Some(trace) = env.trace.as_deref_mut() && trace.wants(self.first + r.warp) {
+                        if WATCHED
+                            && let Some(trace) = env.trace.as_deref_mut()
+                            && trace.wants(self.first + r.warp)
+                        {
                             let w = &self.warps[r.warp as usize];
                             trace.after(at, w.pc, w.mask, &w.conv);
                         }
@@ -382,32 +413,33 @@ impl<C: Convergence> Tile<C> {
     fn enter_loop(&mut self, env: &mut Env<'_>, index: u32, runs: &[Run]) {
         let n = self.warps.len();
         for r in runs {
-            let at = index as usize * n + r.warp as usize;
-            let entering = r.active & !self.back[at];
-            self.back[at] &= !r.active;
-            let row = &mut self.trips[at].0;
-            if entering != 0 {
-                for l in lanes(entering) {
-                    if row[l] != 0 {
-                        env.counters.trips[index as usize].add(row[l]);
-                        row[l] = 0;
-                    }
+            let state = &mut self.loops[index as usize * n + r.warp as usize];
+            let entering = r.active & !state.back;
+            state.back &= !r.active;
+            if entering == 0 && r.active == state.mask {
+                state.pending = state.pending.saturating_add(1);
+                continue;
+            }
+            state.settle();
+            for l in lanes(entering) {
+                let trips = std::mem::take(&mut state.trips.0[l]);
+                if trips != 0 {
+                    env.counters.trips[index as usize].add(trips);
                 }
             }
-            for (l, t) in row.iter_mut().enumerate() {
-                *t = t.wrapping_add(r.active >> l & 1);
-            }
+            (state.mask, state.pending) = (r.active, 1);
         }
     }
 
     /// The block has ended: all loops have.
     pub(crate) fn leave_loops(&mut self, counters: &mut Counters) {
         let n = self.warps.len();
-        for (i, row) in self.trips.iter_mut().enumerate() {
-            for t in row.0.iter_mut().filter(|t| **t != 0) {
+        for (i, state) in self.loops.iter_mut().enumerate() {
+            state.settle();
+            for t in state.trips.0.iter().filter(|t| **t != 0) {
                 counters.trips[i / n].add(*t);
-                *t = 0;
             }
+            *state = LoopState::default();
         }
     }
 }

@@ -43,7 +43,9 @@ impl Tracer {
 
     /// What the flow operation just recorded did: the running group is now `mask` at `pc`.
     pub(crate) fn after<C: Convergence>(&mut self, inst: u32, pc: u32, now: u32, conv: &C) {
-        let Some(last) = self.trace.steps.last_mut().filter(|s| s.step + 1 == self.next && s.inst == inst) else { return };
+        let Some(last) = self.trace.steps.last_mut().filter(|s| s.step + 1 == self.next && s.inst == inst) else {
+            return;
+        };
         let (before, now) = (last.active, mask(now));
         let left = before & conv.exited();
         let stays = now & before;

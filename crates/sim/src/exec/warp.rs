@@ -32,6 +32,9 @@ pub(crate) fn unsupported(op: &WarpOp) -> Option<String> {
     }
 }
 
+/// Warps that a multiprocessor can hold.
+const WARPS: u32 = 64;
+
 /// What special registers tell about one lane.
 #[derive(Clone, Copy, Default)]
 struct Asked {
@@ -41,7 +44,6 @@ struct Asked {
     nctaid: [u32; 3],
     lane: u32,
     warp: u32,
-    warps: u32,
     block: u64,
     clock: u64,
     shared: u32,
@@ -60,7 +62,9 @@ fn value(reg: SpecialReg, a: &Asked) -> Option<u32> {
         SpecialReg::NCtaId(i) => axis(&a.nctaid, i)?,
         SpecialReg::LaneId => a.lane,
         SpecialReg::WarpId => a.warp,
-        SpecialReg::NWarpId => a.warps,
+        SpecialReg::NWarpId => WARPS,
+        SpecialReg::VirtId => (a.warp & 0x7f) << 8,
+        SpecialReg::VirtCfg => WARPS << 8,
         SpecialReg::SmId => (a.block % u64::from(SM_COUNT)) as u32,
         SpecialReg::NSmId => SM_COUNT,
         SpecialReg::GridId => 1,
@@ -113,7 +117,6 @@ impl Across<'_> {
                 nctaid: b.cx.grid,
                 lane: l as u32,
                 warp: self.at.warp,
-                warps: b.cx.warps,
                 block: b.linear,
                 clock: self.clock,
                 shared: b.cx.shared_size,

@@ -87,7 +87,9 @@ impl GlobalMemory {
     pub fn alloc(&mut self, name: &str, bytes: &[u8]) -> Result<u64, SimError> {
         let mut address = self.next.max(FIRST);
         // Buffers placed by hand may lie in the way.
-        while let Some(r) = self.regions.iter().find(|r| r.base < address + bytes.len() as u64 + GAP && address < r.end() + GAP) {
+        while let Some(r) =
+            self.regions.iter().find(|r| r.base < address + bytes.len() as u64 + GAP && address < r.end() + GAP)
+        {
             address = (r.end() + GAP).next_multiple_of(ALIGN);
         }
         self.place(name, address, bytes)?;
@@ -98,9 +100,8 @@ impl GlobalMemory {
     /// Adds a buffer at a fixed address.
     pub fn place(&mut self, name: &str, address: u64, bytes: &[u8]) -> Result<(), SimError> {
         let size = bytes.len() as u64;
-        let clash = |other: &str| {
-            Err(SimError::Overlap { name: name.to_owned(), address, size, other: other.to_owned() })
-        };
+        let clash =
+            |other: &str| Err(SimError::Overlap { name: name.to_owned(), address, size, other: other.to_owned() });
         let Some(end) = address.checked_add(size).filter(|&e| e <= LIMIT) else {
             return clash("the end of the address space");
         };

@@ -53,7 +53,10 @@ impl Shadow {
                 readers: (0..sectors).map(|_| AtomicU32::new(0)).collect(),
             }
         };
-        Shadow { marks: memory.regions.iter().map(|r| marks(r.words.len())).collect(), conflict: AtomicBool::new(false) }
+        Shadow {
+            marks: memory.regions.iter().map(|r| marks(r.words.len())).collect(),
+            conflict: AtomicBool::new(false),
+        }
     }
 
     /// Whether the result may depend on the order of blocks.

@@ -126,7 +126,13 @@ impl Code {
         Kernel {
             name: "test".to_owned(),
             text: self.insts.iter().map(|i| format!("{:?}", i.op).chars().take(60).collect()).collect(),
-            functions: vec![Function { name: "test".to_owned(), base: 0x1000, first: InstId(0), len: n, local: vec![] }],
+            functions: vec![Function {
+                name: "test".to_owned(),
+                base: 0x1000,
+                first: InstId(0),
+                len: n,
+                local: vec![],
+            }],
             instructions: self.insts,
             slots: 32,
             preds: 8,

@@ -132,6 +132,16 @@ impl Machine {
         Err("does not end".into())
     }
 
+    /// Runs one lane operation with `R4..R11` and `P0..P3` given; answers `R12`, `R13`, `P0`, `P1`.
+    pub(crate) fn step(&mut self, words: [u32; 8], predicates: [bool; 4]) -> Result<([u32; 2], [bool; 2]), Stuck> {
+        self.registers.fill(0);
+        self.registers[4..12].copy_from_slice(&words);
+        self.predicates[..4].copy_from_slice(&predicates);
+        let op = self.lower(self.code.first().ok_or("no instruction")?)?;
+        self.lane(&op);
+        Ok(([self.registers[12], self.registers[13]], [self.predicates[0], self.predicates[1]]))
+    }
+
     fn environment(&mut self, inst: &Instruction) -> Option<()> {
         let dst = match inst.operands.first() {
             Some(Operand::Reg(r)) => Some((r.file, r.index)),

@@ -23,7 +23,7 @@ pub fn percent(share: f64) -> String {
     }
     let value = share * 100.0;
     let small = value.abs().min((100.0 - value).abs());
-    let digits = if small == 0.0 { 1.0 } else { (1.0 - small.log10().floor()).clamp(1.0, 12.0) };
+    let digits = if small == 0.0 { 1.0 } else { (1.0 - (small.log10() + 1e-6).floor()).clamp(1.0, 12.0) };
     format!("{value:.*} %", digits as usize)
 }
 

@@ -89,7 +89,6 @@ pub(super) fn bind<B: Bind>(f: &IntFn, b: B) -> B::Output {
         IntFn::Plop3 { lut } => b.bind(logic::Plop3 { lut }),
         IntFn::SignPlop3 { lut } => b.bind(logic::SignPlop3 { lut }),
 
-        // The others of the eight comparisons are these with the sides exchanged or the sense inverted.
         IntFn::Set { cmp: Cmp::Eq, .. } => b.bind(compare::Set::<{ compare::EQ }, false>),
         IntFn::Set { cmp: Cmp::Ne, .. } => b.bind(compare::Set::<{ compare::NE }, false>),
         IntFn::Set { cmp: Cmp::Lt, signed: true } => b.bind(compare::Set::<{ compare::LT }, true>),

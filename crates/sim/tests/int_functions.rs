@@ -110,15 +110,15 @@ fn wide_and_saturating_sums() {
         let (a, b) = (i64::from(s[0] as i32), i64::from(s[1] as i32));
         for neg in [false, true] {
             let exact = if neg { a - b } else { a + b };
-            let want = exact.max(-(1 << 31)).min((1 << 31) - 1) as u32;
+            let want = exact.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as u32;
             assert_eq!(run(IntFn::AddSat { neg }, s, p).d[0], want);
         }
-        let halves = (s[0] as u16).wrapping_add(s[1] as u16) as u32
-            | (((s[0] >> 16) as u16).wrapping_add((s[1] >> 16) as u16) as u32) << 16;
+        let half = |shift: u32| u32::from(((s[0] >> shift) as u16).wrapping_add((s[1] >> shift) as u16)) << shift;
+        let halves = half(0) | half(16);
         assert_eq!(run(IntFn::Add16x2, s, p).d[0], halves);
-        assert_eq!(run(IntFn::Abs, s, p).d[0], a.abs() as u32);
-        assert_eq!(run(IntFn::AbsDiff { signed: true }, s, p).d[0], ((a - b).abs() as u32).wrapping_add(s[2]));
-        let unsigned = (i64::from(s[0]) - i64::from(s[1])).abs() as u32;
+        assert_eq!(run(IntFn::Abs, s, p).d[0], a.unsigned_abs() as u32);
+        assert_eq!(run(IntFn::AbsDiff { signed: true }, s, p).d[0], ((a - b).unsigned_abs() as u32).wrapping_add(s[2]));
+        let unsigned = (i64::from(s[0]) - i64::from(s[1])).unsigned_abs() as u32;
         assert_eq!(run(IntFn::AbsDiff { signed: false }, s, p).d[0], unsigned.wrapping_add(s[2]));
         for signed in [false, true] {
             let (x, y) = (s[0].to_le_bytes(), s[1].to_le_bytes());

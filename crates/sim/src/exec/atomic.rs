@@ -36,15 +36,15 @@ fn f32_add(a: u32, b: u32, ftz: bool) -> u32 {
     if sum.is_nan() { 0x7fff_ffff } else { sum.to_bits() }
 }
 
-/// The sum; a NaN operand comes back quietened, the first one first, as the hardware's double unit does.
+/// The sum; a NaN operand comes back quietened, the last one first, as in the lane operations.
 fn f64_add(a: u64, b: u64) -> u64 {
     const QUIET: u64 = 1 << 51;
     let (x, y) = (f64::from_bits(a), f64::from_bits(b));
-    if x.is_nan() {
-        return a | QUIET;
-    }
     if y.is_nan() {
         return b | QUIET;
+    }
+    if x.is_nan() {
+        return a | QUIET;
     }
     let sum = x + y;
     if sum.is_nan() { 0xfff8_0000_0000_0000 } else { sum.to_bits() }

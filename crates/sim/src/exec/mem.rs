@@ -406,9 +406,30 @@ impl Access<'_> {
         }
     }
 
+    /// The word of local memory that all lanes of `exec` access, if it is the same and in bounds: a spill, say.
+    fn same_local(&self, a: &Address, bytes: u32, exec: u32) -> Option<usize> {
+        if bytes < 4 || a.scale != 0 || a.uniform.is_some() {
+            return None;
+        }
+        let base = self.file.peek(self.block.cx.program.layout.constants(), &a.base, self.at.index)?;
+        let low = base.0[lowest(exec)];
+        let at = low.wrapping_add(a.offset as u32);
+        let fits = u64::from(at) + u64::from(bytes) <= u64::from(self.block.cx.kernel.local_size);
+        (fits && at % bytes == 0 && is_progression(base, low, 0, exec)).then_some(at as usize / 4)
+    }
+
     /// A load of a run of lanes; false if it has to be done lane by lane.
     fn quick_load(&mut self, m: &MemInst, width: Width, dst: &[u32; 8], exec: u32) -> bool {
         let space = m.space;
+        if space == Space::Local {
+            let Some(word) = self.same_local(&m.addr, width.bytes(), exec) else { return false };
+            let memory = self.local.words(0, 0, false);
+            for (i, &d) in dst.iter().enumerate().take(width.slots()) {
+                let row = Row(std::array::from_fn(|l| memory.get(l, word + i)));
+                self.file.write(d, self.at.index, exec, &row);
+            }
+            return true;
+        }
         let wide = matches!(space, Space::Global | Space::Generic);
         let bytes = width.bytes();
         let Some(address) = self.run_of_lanes(&m.addr, wide, bytes, exec) else { return false };
@@ -458,6 +479,16 @@ impl Access<'_> {
     /// A store of a run of lanes; false if it has to be done lane by lane.
     fn quick_store(&mut self, m: &MemInst, width: Width, src: &[Operand; 8], exec: u32) -> bool {
         let space = m.space;
+        if space == Space::Local {
+            let Some(word) = self.same_local(&m.addr, width.bytes(), exec) else { return false };
+            let constants = self.block.cx.program.layout.constants();
+            let memory = self.local.words(word, word + width.slots(), true);
+            for (i, s) in src.iter().enumerate().take(width.slots()) {
+                let row = self.file.read(constants, s, self.at.index);
+                lanes(exec).for_each(|l| memory.set(l, word + i, row.0[l]));
+            }
+            return true;
+        }
         let wide = matches!(space, Space::Global | Space::Generic);
         let bytes = width.bytes();
         let Some(address) = self.run_of_lanes(&m.addr, wide, bytes, exec) else { return false };

@@ -61,9 +61,19 @@ pub fn lanes(value: f64) -> String {
 /// `kernel.cu:9`, or nothing without a line table.
 pub fn at_line(kernel: &Kernel, inst: u32) -> Option<String> {
     let location = kernel.source.get(inst as usize)?;
-    let file = kernel.source.file(location);
-    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    Some(format!("{name}:{}", location.line))
+    Some(file_line(kernel, location.file, location.line))
+}
+
+/// `kernel.cu:9` of a file by its index.
+pub fn file_line(kernel: &Kernel, file: u32, line: u32) -> String {
+    let file = kernel.source.files.get(file as usize).map_or("?", String::as_str);
+    format!("{}:{line}", file.rsplit(['/', '\\']).next().unwrap_or(file))
+}
+
+/// The outermost call site that an instruction was inlined at.
+pub fn inlined_at(kernel: &Kernel, inst: u32) -> Option<String> {
+    let site = kernel.source.get(inst as usize)?.inlined_at.last()?;
+    Some(file_line(kernel, site.file, site.line))
 }
 
 /// Where an instruction is, for a sentence: `kernel.cu:9 (pc 0x02c0)`, or `pc 0x02c0`.

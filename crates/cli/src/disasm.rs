@@ -163,7 +163,7 @@ pub fn disassemble(
     request: &Request,
     mut each: impl FnMut(Disassembly) -> std::io::Result<()>,
 ) -> Result<usize, ModuleError> {
-    let fail = |error| ModuleError::Container { path: path.to_owned(), error };
+    let fail = |error| ModuleError::Container { path: path.to_owned(), error: Box::new(error) };
     let file = open(path, bytes)?;
     let mut shown = 0;
     let mut names = Vec::new();
@@ -180,7 +180,8 @@ pub fn disassemble(
                 continue;
             }
         };
-        let decoder = Decoder::new(arch).map_err(|e| ModuleError::Load { path: path.into(), error: e.into() })?;
+        let decoder =
+            Decoder::new(arch).map_err(|e| ModuleError::Load { path: path.into(), error: Box::new(e.into()) })?;
         let lines = module.lines(LineKind::Source).ok();
         for f in &module.functions {
             let demangled = demangle(&f.name);
@@ -273,7 +274,7 @@ pub fn text(item: &Disassembly, hex: bool) -> String {
 }
 
 fn open<'a>(path: &str, bytes: &'a [u8]) -> Result<container::Container<'a>, ModuleError> {
-    container::open(bytes).map_err(|error| ModuleError::Container { path: path.to_owned(), error })
+    container::open(bytes).map_err(|error| ModuleError::Container { path: path.to_owned(), error: Box::new(error) })
 }
 
 fn chosen<'f, 'a>(file: &'f container::Container<'a>, request: &Request) -> Result<Vec<&'f Entry<'a>>, ModuleError> {

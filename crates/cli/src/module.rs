@@ -45,7 +45,7 @@ pub enum ModuleError {
         /// The file.
         path: String,
         /// Why.
-        error: container::Error,
+        error: Box<container::Error>,
     },
     /// GPU code, but no machine code that could be run.
     #[error("{path} has no machine code{}: it holds {holds}", wanted.as_ref().map(|a| format!(" for {a}")).unwrap_or_default())]
@@ -88,7 +88,7 @@ pub enum ModuleError {
         /// The file.
         path: String,
         /// Why.
-        error: kernel::LoadError,
+        error: Box<kernel::LoadError>,
     },
 }
 
@@ -106,7 +106,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, ModuleError> {
 /// Loads a kernel from a file's bytes. `path` is for messages; `arch` picks one architecture out of several, else the
 /// newest supported one that has the kernel is taken.
 pub fn load(path: &str, bytes: &[u8], name: Option<&str>, arch: Option<&str>) -> Result<Kernel, ModuleError> {
-    let container = |error| ModuleError::Container { path: path.to_owned(), error };
+    let container = |error| ModuleError::Container { path: path.to_owned(), error: Box::new(error) };
     let wanted = arch.map(str::parse::<isa::Arch>).transpose()?;
     let file = container::open(bytes).map_err(container)?;
     let fits = |e: &&Entry<'_>| wanted.is_none_or(|w| matches(w, arch, e.arch));
@@ -120,11 +120,25 @@ pub fn load(path: &str, bytes: &[u8], name: Option<&str>, arch: Option<&str>) ->
         (std::cmp::Reverse((supported, e.arch.sm)), e.arch.variant, e.offset)
     });
     let mut kernels: Vec<String> = Vec::new();
+    let mut damaged = None;
     for same in cubins.chunk_by(|a, b| a.arch.sm == b.arch.sm) {
         let mut found: Vec<(usize, &Entry<'_>, String)> = Vec::new();
         for entry in same {
-            let data = entry.bytes().map_err(container)?;
-            let module = Module::parse(&data).map_err(container)?;
+            // One damaged cubin among many must not hide the kernels of the others.
+            let data = match entry.bytes() {
+                Ok(data) => data,
+                Err(error) => {
+                    damaged.get_or_insert(error);
+                    continue;
+                }
+            };
+            let module = match Module::parse(&data) {
+                Ok(module) => module,
+                Err(error) => {
+                    damaged.get_or_insert(error);
+                    continue;
+                }
+            };
             for k in module.kernels() {
                 if let Some(rank) = rank(&k.name, name) {
                     found.push((rank, entry, k.name.to_string()));
@@ -138,7 +152,8 @@ pub fn load(path: &str, bytes: &[u8], name: Option<&str>, arch: Option<&str>) ->
         if let [(_, entry, mangled)] = found.as_slice() {
             let data = entry.bytes().map_err(container)?;
             let module = Module::parse(&data).map_err(container)?;
-            return kernel::load(&module, mangled).map_err(|error| ModuleError::Load { path: path.to_owned(), error });
+            return kernel::load(&module, mangled)
+                .map_err(|error| ModuleError::Load { path: path.to_owned(), error: Box::new(error) });
         }
         let candidates: Vec<String> = found.into_iter().map(|f| f.2).collect();
         return Err(ModuleError::Ambiguous {
@@ -147,7 +162,12 @@ pub fn load(path: &str, bytes: &[u8], name: Option<&str>, arch: Option<&str>) ->
             kernels: list(candidates),
         });
     }
-    let name = name.unwrap_or("").to_owned();
+    if let (Some(error), true) = (damaged, kernels.is_empty()) {
+        return Err(container(error));
+    }
+    let Some(name) = name.map(str::to_owned) else {
+        return Err(ModuleError::NoCode { path: path.into(), wanted: None, holds: "modules without a kernel".into() });
+    };
     let shown: Vec<String> = kernels.iter().map(|k| demangle(k)).collect();
     let bases = shown.iter().map(|s| base_name(s));
     let suggest = nearest(&name, kernels.iter().map(String::as_str).chain(bases)).map(str::to_owned);

@@ -12,12 +12,12 @@ pub fn demangle(name: &str) -> String {
     if name.len() > LONGEST {
         return name.to_owned();
     }
-    if name.starts_with("_R") || name.starts_with("_ZN") && name.contains("17h") {
-        if let Ok(rust) = rustc_demangle::try_demangle(name) {
-            let mut out = Limited(String::new());
-            if write!(out, "{rust:#}").is_ok() {
-                return out.0;
-            }
+    if (name.starts_with("_R") || name.starts_with("_ZN") && name.contains("17h"))
+        && let Ok(rust) = rustc_demangle::try_demangle(name)
+    {
+        let mut out = Limited(String::new());
+        if write!(out, "{rust:#}").is_ok() {
+            return out.0;
         }
     }
     if name.starts_with("_Z")

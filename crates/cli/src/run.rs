@@ -75,7 +75,7 @@ pub enum RunError {
         /// Line in it.
         line: usize,
         /// What is wrong.
-        error: ModuleError,
+        error: Box<ModuleError>,
     },
     /// The simulator refused or stopped the launch.
     #[error("{kernel}: {error}{}", place.as_ref().map(|p| format!("\n  source line: {p}")).unwrap_or_default())]
@@ -152,7 +152,7 @@ impl Prepared {
     pub fn new(launch: LaunchFile, dir: PathBuf, settings: &Settings) -> Result<Prepared, RunError> {
         let at = |line: usize| {
             let file = launch.file.clone();
-            move |error| RunError::Module { file, line, error }
+            move |error| RunError::Module { file, line, error: Box::new(error) }
         };
         let path = dir.join(&launch.module);
         let bytes = module::read(&path).map_err(at(launch.module_at.line))?;

@@ -1,6 +1,8 @@
 //! Every operation of `tests/data/operations` through real machine code of four architectures, against the
 //! bits that an H200 gave. `.approx` and `.full` operations may differ by 2 ulp, sine and cosine by 2^-20.
 
+#![allow(clippy::print_stdout)] // How many operations ran belongs into the test log.
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;

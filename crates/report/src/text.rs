@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use anstyle::Style;
-use lanescope_analysis::words::{amount, at_line, count, lanes, percent, share};
+use lanescope_analysis::words::{amount, at_line, count, inlined_at, lanes, percent, share};
 use lanescope_analysis::{Cause, Line, Place};
 use lanescope_ir::{BranchKind, Op, Severity};
 
@@ -305,6 +305,15 @@ fn source_text(input: &Input<'_>, line: &Line) -> String {
 /// Why a line lost its lanes, and whether the compiler predicated it.
 fn remark(input: &Input<'_>, line: &Line) -> String {
     let mut parts = Vec::new();
+    let mut sites: Vec<String> = line.instructions.iter().filter_map(|&i| inlined_at(input.kernel, i)).collect();
+    sites.sort();
+    sites.dedup();
+    if !sites.is_empty() {
+        let more = sites.len().saturating_sub(3);
+        sites.truncate(3);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        parts.push(format!("inlined at {}{more}", sites.join(", ")));
+    }
     if line.flagged {
         parts.push("in a hot loop".to_owned());
     }

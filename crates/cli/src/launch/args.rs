@@ -21,7 +21,7 @@ pub fn load(launch: &LaunchFile, dir: &Path) -> Result<Vec<Data>, LaunchError> {
     let mut total = 0u64;
     let mut out = Vec::with_capacity(launch.args.len());
     for (index, arg) in launch.args.iter().enumerate() {
-        let fail = |fault| LaunchError { file: launch.file.clone(), at: arg.at, fault };
+        let fail = |fault| LaunchError { file: launch.file.clone(), at: arg.at, fault: Box::new(fault) };
         let data = match &arg.value {
             Value::Npy { path, dtype } => {
                 let path = dir.join(path);
@@ -90,7 +90,7 @@ fn hint(path: &Path, error: &std::io::Error) -> String {
 
 /// Checks number and sizes of the arguments against the kernel's parameters.
 pub fn check(launch: &LaunchFile, kernel: &Kernel) -> Result<(), LaunchError> {
-    let fail = |at, fault| Err(LaunchError { file: launch.file.clone(), at, fault });
+    let fail = |at, fault| Err(LaunchError { file: launch.file.clone(), at, fault: Box::new(fault) });
     let params = describe(kernel);
     let expected = kernel.params.len();
     if launch.args.len() != expected {

@@ -33,7 +33,7 @@ pub struct LaunchError {
     /// Where.
     pub at: Position,
     /// What.
-    pub fault: Fault,
+    pub fault: Box<Fault>,
 }
 
 impl fmt::Display for LaunchError {

@@ -17,7 +17,7 @@ use random::Bounds;
 use crate::dtype::Dtype;
 
 /// All buffers of a launch together may take so many bytes.
-pub const MEMORY_LIMIT: u64 = 16 << 30;
+pub const MEMORY_LIMIT: u64 = 4 << 30;
 
 /// A launch file, checked as far as that is possible without the kernel and the arrays.
 #[derive(Clone, Debug, PartialEq)]

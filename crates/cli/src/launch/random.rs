@@ -6,8 +6,8 @@
 //! mix(x): x ^= x >> 16;  x *= 0x7feb352d;  x ^= x >> 15;  x *= 0x846ca68b;  x ^= x >> 16
 //! ```
 //!
-//! Integer types get `low + r % (high - low)`; without bounds `r` itself, cut to the type's size (64-bit types hold
-//! `r` as it is). Floating types get `low + (high - low) * r / 2^32`, computed in f64 and rounded once; the
+//! Integer types get `low + r % (high - low)`; without bounds 32-bit and 64-bit types hold the bits of `r`, narrower ones
+//! span their range. Floating types get `low + (high - low) * r / 2^32`, computed in f64 and rounded once; the
 //! bounds are 0 and 1 unless given. So anybody can make the same array:
 //! `k = np.arange(n, dtype=np.uint64); x = (k * 0x9E3779B9 + seed) & 0xffffffff; ...`
 

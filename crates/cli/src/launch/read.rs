@@ -25,7 +25,7 @@ impl Reader<'_> {
     pub(super) fn launch(&self) -> Result<LaunchFile> {
         let root = DeTable::parse(self.text).map_err(|e| {
             let at = e.span().map_or_else(Position::default, |s| Position::of(self.text, s.start));
-            LaunchError { file: self.file.into(), at, fault: Fault::Syntax(e.message().trim().to_owned()) }
+            LaunchError { file: self.file.into(), at, fault: Box::new(Fault::Syntax(e.message().trim().to_owned())) }
         })?;
         let root = root.get_ref();
         self.known(root, TOP, "the launch file")?;
@@ -190,7 +190,7 @@ impl Reader<'_> {
             // A bool must be 0 or 1; everything else takes the stream as it is.
             return Ok(match dtype {
                 Dtype::Bool => Bounds::Int(0, 2),
-                Dtype::U32 | Dtype::U64 | Dtype::I64 => Bounds::Whole,
+                Dtype::U32 | Dtype::I32 | Dtype::U64 | Dtype::I64 => Bounds::Whole,
                 _ => Bounds::Int(least, most + 1),
             });
         }
@@ -334,7 +334,7 @@ impl Reader<'_> {
     }
 
     fn error(&self, at: Position, fault: Fault) -> LaunchError {
-        LaunchError { file: self.file.into(), at, fault }
+        LaunchError { file: self.file.into(), at, fault: Box::new(fault) }
     }
 
     fn missing(&self, key: &'static str, place: &str, example: &'static str) -> LaunchError {

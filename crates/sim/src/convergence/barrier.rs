@@ -87,9 +87,22 @@ impl Barrier {
         } else if !self.exclusive.is_empty() {
             self.running = self.exclusive.remove(0);
             self.pool.unmark(self.running.mask);
-        } else if let Some(group) = self.pool.pick() {
+        } else if let Some(group) = self.pool.pick().or_else(|| self.forgotten()) {
             self.running = group;
         }
+    }
+
+    /// Nobody can run: lanes at a BSYNC whose barrier waits for nobody, although it does not name them (any more), go on.
+    fn forgotten(&mut self) -> Option<Group> {
+        let bar = self.held.iter().find_map(|h| match h.hold {
+            Hold::Barrier(bar) if self.barrier_missing(bar).is_empty() => Some(bar),
+            _ => None,
+        })?;
+        self.clear_barrier(bar);
+        for w in self.unhold(|w| w.hold == Hold::Barrier(bar)) {
+            self.pool.add(Group { pc: w.next, mask: w.lanes });
+        }
+        self.pool.pick()
     }
 
     fn merge_stack(&mut self) {
@@ -149,7 +162,7 @@ impl Barrier {
 
     fn is_open(&self, h: &Held) -> bool {
         match h.hold {
-            Hold::Barrier(bar) => self.barrier_missing(bar).is_empty(),
+            Hold::Barrier(bar) => !(h.lanes & self.barrier(bar)).is_empty() && self.barrier_missing(bar).is_empty(),
             Hold::WarpSync { .. } | Hold::Collective { .. } => self.sync_missing(h).is_empty(),
             Hold::Block => false,
         }
@@ -158,8 +171,7 @@ impl Barrier {
     fn open(&mut self, h: &Held) {
         match h.hold {
             Hold::Barrier(bar) => {
-                self.clear_barrier(bar);
-                for w in self.unhold(|w| w.hold == h.hold) {
+                for w in self.pass_barrier(bar, LaneMask::EMPTY) {
                     self.pool.add(Group { pc: w.next, mask: w.lanes });
                 }
             }
@@ -188,6 +200,23 @@ impl Barrier {
             }
             Hold::Block => {}
         }
+    }
+
+    /// Empties `bar` and takes those who pass off the list: its lanes, and those that have just arrived. Others wait on: a
+    /// function that saved the barrier uses it for itself while lanes of its caller wait there, and restores it for them.
+    fn pass_barrier(&mut self, bar: u8, arriving: LaneMask) -> Vec<Held> {
+        let who = self.barrier(bar) | arriving;
+        self.clear_barrier(bar);
+        let mut passed = Vec::new();
+        self.held.retain_mut(|h| {
+            let go = h.lanes & who;
+            if h.hold == Hold::Barrier(bar) && !go.is_empty() {
+                passed.push(Held { lanes: go, ..*h });
+                h.lanes = h.lanes - go;
+            }
+            !h.lanes.is_empty()
+        });
+        passed
     }
 
     fn held_where(&self, is: impl Fn(&Held) -> bool) -> LaneMask {
@@ -363,8 +392,7 @@ impl Convergence for Barrier {
         let arriving = self.running.mask & lanes;
         self.hold(pc, lanes, next, Hold::Barrier(bar));
         if !arriving.is_empty() && self.barrier_missing(bar).is_empty() {
-            self.clear_barrier(bar);
-            for w in self.unhold(|w| w.hold == Hold::Barrier(bar)) {
+            for w in self.pass_barrier(bar, arriving) {
                 if w.pc == pc {
                     self.running.mask = self.running.mask | w.lanes;
                 } else {

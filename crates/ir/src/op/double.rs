@@ -1,8 +1,8 @@
 //! f64 functions.
 //!
 //! Sources are pairs of words, low first: a is `src[0..2]`, b `src[2..4]`, c `src[4..6]`; the result is `dst[0..2]`.
-//! Arithmetic hands a NaN source on, made quiet, its sign as it was whatever [`Signs`] say: the last one if there are
-//! several (c before b before a). An invalid operation gives `0xfff8000000000000`.
+//! Arithmetic hands a NaN source on, made quiet, its sign as it was whatever [`Signs`] say: of several NaNs b's, else c's,
+//! else a's. An invalid operation gives `0xfff8000000000000`.
 
 use super::float::{Compare, Rounding};
 

@@ -22,7 +22,8 @@ pub enum Rounding {
 pub struct Arith {
     /// Rounding.
     pub round: Rounding,
-    /// Subnormal sources and results become zeros of their sign.
+    /// Subnormal sources become zeros of their sign, and so do results that are subnormal even if rounded to 24 digits
+    /// with an exponent as low as it takes.
     pub ftz: bool,
     /// The result is clamped to 0..=1, a NaN to +0.
     pub sat: bool,
@@ -160,7 +161,8 @@ pub enum FloatFn {
         /// Flush a subnormal.
         ftz: bool,
     },
-    /// `pdst[0]` = whether a / b needs more care than the reciprocal of b and a few `Fma` give. `FCHK`.
+    /// `pdst[0]` = whether a / b needs more care than the reciprocal of b and a few `Fma` give: false if, in biased
+    /// exponents, a is in 25..=254, b in 2..=251 and a - b in -124..=126. `FCHK`.
     DivisionCheck,
     /// `src[0..2]` + `src[2..4]`, two f32 each, into `dst[0..2]`. `FADD2`, `add.f32x2`.
     Add2(Arith),
@@ -168,7 +170,7 @@ pub enum FloatFn {
     Mul2(Arith),
     /// `src[0..2]` * `src[2..4]` + `src[4..6]`. `FFMA2`, `fma.f32x2`.
     Fma2(Arith),
-    /// An approximation. `MUFU`; within 2 ulp of the hardware where it is not the same.
+    /// An approximation, with the bits that an H200 gives. `MUFU`.
     /// Subnormal sources count as zeros and subnormal results become zeros, except for `Tanh`.
     Special(Special),
     /// An approximation in a 16-bit format, in the low half of source and result. `MUFU.EX2.F16`.

@@ -91,7 +91,7 @@ impl LaneFunction for FmaNearest {
         let (a, b, c) = (pair(s[0], s[1]), pair(s[2], s[3]), pair(s[4], s[5]));
         let factor = |x, i| f64::from_bits(signed(x, i, self.0));
         let r = factor(a, 0).mul_add(factor(b, 1), factor(c, 2));
-        Out::wide(with_nan(r.to_bits(), [a, b, c]))
+        Out::wide(with_nan(r.to_bits(), [a, c, b]))
     }
 }
 
@@ -144,7 +144,7 @@ impl LaneFunction for Fma {
     fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
         let (a, b, c) = (pair(s[0], s[1]), pair(s[2], s[3]), pair(s[4], s[5]));
         let (x, y, z) = (signed(a, 0, self.1), signed(b, 1, self.1), signed(c, 2, self.1));
-        Out::wide(with_nan(fma(x, y, z, self.0), [a, b, c]))
+        Out::wide(with_nan(fma(x, y, z, self.0), [a, c, b]))
     }
 }
 

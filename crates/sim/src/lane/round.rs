@@ -59,6 +59,22 @@ pub(super) fn narrow(x: f64, round: Rounding) -> f32 {
     f32::from_bits(r.to_bits().wrapping_add(u32::from(grow)).wrapping_sub(u32::from(shrink)))
 }
 
+/// Half a unit in the 24th digit below 2^-126, the smallest normal f32: from here on, numbers round to it.
+pub(super) const NEARLY_NORMAL: f64 = f32::MIN_POSITIVE as f64 * (1.0 - 1.0 / 33_554_432.0);
+
+/// Whether `x` (exact, or rounded to odd), rounded to 24 digits with any exponent, is below the normal f32.
+#[inline(always)]
+pub(super) fn is_tiny(x: f64, round: Rounding) -> bool {
+    let normal = f64::from(f32::MIN_POSITIVE);
+    let away = match round {
+        Rounding::Nearest => return x.abs() < NEARLY_NORMAL,
+        Rounding::Zero => false,
+        Rounding::Down => x.is_sign_negative(),
+        Rounding::Up => x.is_sign_positive(),
+    };
+    if away { x.abs() <= normal * (1.0 - 1.0 / 16_777_216.0) } else { x.abs() < normal }
+}
+
 /// A binary format: so many bits of exponent and of mantissa under a sign, as IEEE 754 lays them out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Format {

@@ -2,15 +2,17 @@
 //!
 //! Rounding to nearest is the CPU's own instruction. The other roundings go through f64, see [`round`](super::super::round).
 
-use lanescope_ir::op::float::Arith;
+use lanescope_ir::op::float::{Arith, Rounding};
 
-use crate::lane::round::{canonical, flush, narrow, source, sum_to_odd};
+use crate::lane::round::{NEARLY_NORMAL, canonical, flush, is_tiny, narrow, source, sum_to_odd};
 use crate::lane::{LaneFunction, Out};
 
-/// Flushes, clamps and canonicalises a rounded result.
+/// Rounds, flushes, clamps and canonicalises a result that is exact or rounded to odd.
 #[inline(always)]
-fn finish(x: f32, arith: Arith) -> u32 {
-    let bits = if arith.ftz { flush(canonical(x)) } else { canonical(x) };
+fn finish(exact: f64, arith: Arith) -> u32 {
+    let x = narrow(exact, arith.round);
+    let bits = canonical(x);
+    let bits = if arith.ftz & is_tiny(exact, arith.round) { bits & 0x8000_0000 } else { bits };
     if arith.sat {
         // Written so that a NaN fails the first comparison and becomes zero.
         if x > 0.0 { f32::from_bits(bits).min(1.0).to_bits() } else { 0 }
@@ -22,7 +24,7 @@ fn finish(x: f32, arith: Arith) -> u32 {
 #[inline(always)]
 fn add(a: u32, b: u32, arith: Arith) -> u32 {
     let (a, b) = (f64::from(source(a, arith.ftz)), f64::from(source(b, arith.ftz)));
-    finish(narrow(sum_to_odd(a, b, arith.round), arith.round), arith)
+    finish(sum_to_odd(a, b, arith.round), arith)
 }
 
 /// The exact product, or zero if a factor is zero and that wins.
@@ -36,7 +38,7 @@ fn product(a: u32, b: u32, ftz: bool, zero_wins: bool) -> f64 {
 fn fma(a: u32, b: u32, c: u32, arith: Arith, zero_wins: bool) -> u32 {
     let p = product(a, b, arith.ftz, zero_wins);
     let c = f64::from(source(c, arith.ftz));
-    finish(narrow(sum_to_odd(p, c, arith.round), arith.round), arith)
+    finish(sum_to_odd(p, c, arith.round), arith)
 }
 
 /// a + b to nearest.
@@ -60,8 +62,10 @@ impl<const FTZ: bool> LaneFunction for MulNearest<FTZ> {
     const SRC: usize = 2;
     #[inline(always)]
     fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
-        let r = canonical(source(s[0], FTZ) * source(s[1], FTZ));
-        Out::word(if FTZ { flush(r) } else { r })
+        let (a, b) = (source(s[0], FTZ), source(s[1], FTZ));
+        let r = canonical(a * b);
+        let tiny = FTZ && is_tiny(f64::from(a) * f64::from(b), Rounding::Nearest);
+        Out::word(if tiny { r & 0x8000_0000 } else { r })
     }
 }
 
@@ -73,8 +77,13 @@ impl<const FTZ: bool> LaneFunction for FmaNearest<FTZ> {
     const SRC: usize = 3;
     #[inline(always)]
     fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
-        let r = canonical(source(s[0], FTZ).mul_add(source(s[1], FTZ), source(s[2], FTZ)));
-        Out::word(if FTZ { flush(r) } else { r })
+        let (a, b, c) = (source(s[0], FTZ), source(s[1], FTZ), source(s[2], FTZ));
+        let r = canonical(a.mul_add(b, c));
+        // |a b + c| < limit, so written that the rounding of the differences cannot matter: they are exact for
+        // |c| up to 2^-98, and beyond that a b and c have no digits as low as those of the limit.
+        let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
+        let tiny = FTZ & (product < NEARLY_NORMAL - c) & (product > -NEARLY_NORMAL - c);
+        Out::word(if tiny { r & 0x8000_0000 } else { r })
     }
 }
 
@@ -110,7 +119,7 @@ impl LaneFunction for Mul {
     #[inline(always)]
     fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
         let p = product(s[0], s[1], self.arith.ftz, self.zero_wins) * self.scale;
-        Out::word(finish(narrow(p, self.arith.round), self.arith))
+        Out::word(finish(p, self.arith))
     }
 }
 
@@ -157,7 +166,7 @@ impl LaneFunction for Mul2 {
     const DST: usize = 2;
     #[inline(always)]
     fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
-        let mul = |a, b| finish(narrow(product(a, b, self.0.ftz, false), self.0.round), self.0);
+        let mul = |a, b| finish(product(a, b, self.0.ftz, false), self.0);
         Out { d: [mul(s[0], s[2]), mul(s[1], s[3])], p: [false; 2] }
     }
 }

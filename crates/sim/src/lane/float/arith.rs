@@ -183,3 +183,88 @@ impl LaneFunction for Fma2 {
         Out { d: [fma(s[0], s[2], s[4], self.0, false), fma(s[1], s[3], s[5], self.0, false)], p: [false; 2] }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lane::round::{Exact, Format, NAN32, Value};
+
+    const MODES: [Rounding; 4] = [Rounding::Nearest, Rounding::Zero, Rounding::Down, Rounding::Up];
+
+    /// Bits whose exponents lie close together, near the ends, or anywhere.
+    fn operand(state: &mut u64) -> u64 {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let x = *state >> 16;
+        let mantissa = if x & 0x30 == 0 { 0 } else { x >> 8 & 0x7f_ffff };
+        let exponent = match x & 0xf {
+            0 => 0,
+            1 => 254,
+            2..=4 => 1 + (x >> 40 & 3),
+            5..=9 => 120 + (x >> 40 & 15),
+            10..=12 => 60 + (x >> 40 & 15),
+            _ => x >> 36 & 0xff,
+        };
+        (x >> 47 & 1) << 31 | exponent << 23 | mantissa
+    }
+
+    fn exact_fma(a: u64, b: u64, c: u64, format: Format, round: Rounding) -> Option<u64> {
+        let read = |x| match Value::read(x, format) {
+            Value::Finite(x) => Some(x),
+            _ => None,
+        };
+        Some(Exact::sum(Exact::product(read(a)?, read(b)?), read(c)?, round).round(format, round))
+    }
+
+    #[test]
+    fn two_ways_to_round_agree() {
+        let mut state = 1;
+        for _ in 0..200_000 {
+            let [a, b, c] = [operand(&mut state), operand(&mut state), operand(&mut state)];
+            for round in MODES {
+                let arith = Arith { round, ..Arith::PLAIN };
+                let fused = fma(a as u32, b as u32, c as u32, arith, false);
+                if let Some(expected) = exact_fma(a, b, c, Format::F32, round) {
+                    assert_eq!(u64::from(fused), expected, "{a:x} * {b:x} + {c:x} {round:?}");
+                }
+                let sum = add(a as u32, c as u32, arith);
+                if let Some(expected) = exact_fma(a, u64::from(1f32.to_bits()), c, Format::F32, round) {
+                    assert_eq!(u64::from(sum), expected, "{a:x} + {c:x} {round:?}");
+                }
+            }
+            let s = [a as u32, b as u32, c as u32, 0, 0, 0];
+            let nearest = FmaNearest::<false>.eval(s, [true; 3]).d[0];
+            assert_eq!(nearest, fma(s[0], s[1], s[2], Arith::PLAIN, false));
+            let flushed = Arith { ftz: true, ..Arith::PLAIN };
+            assert_eq!(FmaNearest::<true>.eval(s, [true; 3]).d[0], fma(s[0], s[1], s[2], flushed, false));
+            let product = Mul::new(flushed, 0, false).eval(s, [true; 3]).d[0];
+            assert_eq!(MulNearest::<true>.eval(s, [true; 3]).d[0], product);
+        }
+    }
+
+    #[test]
+    fn exact_numbers_round_as_the_cpu_does() {
+        let mut state = 2;
+        for _ in 0..200_000 {
+            let wide = |x: u64, y: u64| x << 32 | y;
+            let mut next = || wide(operand(&mut state), operand(&mut state));
+            let [a, b, c] = [next(), next(), next()];
+            let cpu = f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c));
+            if let Some(exact) = exact_fma(a, b, c, Format::F64, Rounding::Nearest) {
+                assert_eq!(exact, cpu.to_bits(), "{a:x} * {b:x} + {c:x}");
+            }
+        }
+    }
+
+    #[test]
+    fn clamping_and_nan() {
+        let sat = Arith { sat: true, ..Arith::PLAIN };
+        let add = |a: f32, b: f32| add(a.to_bits(), b.to_bits(), sat);
+        assert_eq!(add(f32::NAN, 1.0), 0);
+        assert_eq!(add(-0.0, -0.0), 0);
+        assert_eq!(add(0.25, 0.5), 0.75f32.to_bits());
+        assert_eq!(add(1.0, f32::INFINITY), 1f32.to_bits());
+        let nan =
+            AddNearest::<false>.eval([f32::INFINITY.to_bits(), f32::NEG_INFINITY.to_bits(), 0, 0, 0, 0], [true; 3]);
+        assert_eq!(nan.d[0], NAN32);
+    }
+}

@@ -23,6 +23,9 @@ use crate::regions::Structure;
 /// Branches looked at, those that split most often first. More than any real kernel has.
 const BRANCH_LIMIT: usize = 4096;
 
+/// Causes that one instruction's loss is shared among, those that split most often first.
+const SHARED_LIMIT: usize = 64;
+
 /// Why a lane slot did no work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
@@ -227,7 +230,7 @@ impl<'a> Sources<'a> {
             let id = out.list.len() as u32;
             if b.kind == BranchKind::Exit {
                 for after in s.after(b.inst) {
-                    out.left[after as usize].push(id);
+                    note(&mut out.left[after as usize], id);
                 }
                 let next = b.inst + 1;
                 out.list.push(Source {
@@ -256,12 +259,12 @@ impl<'a> Sources<'a> {
             };
             let exits = region.blocks.iter().any(|&r| ends_lanes(kernel, s, profile, r));
             for &r in &region.blocks {
-                out.within[r as usize].push(id);
+                note(&mut out.within[r as usize], id);
             }
             let mut exits_later = exits;
             for r in s.after(b.inst) {
                 exits_later = exits_later || ends_lanes(kernel, s, profile, r);
-                out.behind[r as usize].push(id);
+                note(&mut out.behind[r as usize], id);
             }
             let lanes = leavers(kernel, s, leaves, b.inst, b.lanes_taken, b.lanes_not_taken);
             out.list.push(Source { cause, base, after: 0, lanes, exits, exits_later });
@@ -357,6 +360,13 @@ impl<'a> Sources<'a> {
         for (&i, lanes) in exits.iter().chain(&branches).zip(apportion(lanes, &weights)) {
             parts.push(Part { cause: self.list[i as usize].cause, lanes, estimate });
         }
+    }
+}
+
+/// Adds a source to a block's list. Sources come in the order of how often they split.
+fn note(list: &mut Vec<u32>, id: u32) {
+    if list.len() < SHARED_LIMIT {
+        list.push(id);
     }
 }
 
@@ -457,6 +467,23 @@ mod tests {
         assert_eq!(a.instructions[4].parts[1], Part { cause: trips, lanes: 30, estimate: false });
         assert_eq!(a.causes[0].cause, trips);
         assert_eq!(a.causes[0].warp_instructions, 150.0 / 32.0);
+    }
+
+    #[test]
+    fn thousands_of_branches_that_never_rejoin() {
+        let n = 500;
+        let mut k = Builder::new();
+        (0..n).for_each(|i| {
+            k.bra_if(0, i + 2);
+            k.nop();
+        });
+        k.exit().exit();
+        let c = vec![counts(2, 20); 2 * n as usize + 2];
+        let b = (0..n).map(|i| branch_counts(2 * i, 2, 1, 10, 10)).collect();
+        let start = std::time::Instant::now();
+        let a = attribute(&k, &profile(c, b));
+        assert_eq!(a.lost, 44 * (2 * u64::from(n) + 2));
+        assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct Structure {
     down: Graph,
     barriers: Vec<Barrier>,
     by_block: HashMap<u32, Vec<usize>>,
+    /// For each block, the nearest block that dominates it (perhaps itself) and sets a barrier.
+    above: Vec<Option<u32>>,
     /// Whether the code names its reconvergence points at all.
     explicit: bool,
     /// Whether all groups rejoin at the end of this block (`WARPSYNC.ALL`).
@@ -97,7 +99,12 @@ impl Structure {
             by_block.entry(cfg.block_of[at]).or_default().push(barriers.len());
             barriers.push(Barrier { at: at as u32, reg: *bar, end });
         }
-        Structure { cfg, dom, postdom, loops, up, down, barriers, by_block, explicit, joins, breaks }
+        let mut above = vec![None; cfg.graph.len()];
+        for b in cfg.graph.preorder(cfg.entry()).0 {
+            above[b as usize] =
+                if by_block.contains_key(&b) { Some(b) } else { dom.idom(b).and_then(|d| above[d as usize]) };
+        }
+        Structure { cfg, dom, postdom, loops, up, down, barriers, by_block, above, explicit, joins, breaks }
     }
 
     /// Where lanes that part at instruction `branch` are apart.
@@ -132,8 +139,8 @@ impl Structure {
 
     /// Barriers that are set and not yet waited for at `branch`, innermost first.
     fn open_barriers(&self, block: u32, branch: u32) -> impl Iterator<Item = Barrier> + '_ {
-        std::iter::once(block)
-            .chain(self.dom.ancestors(block))
+        let above = |b: u32| self.above.get(b as usize).copied().flatten();
+        std::iter::successors(above(block), move |&b| self.dom.idom(b).and_then(above))
             .filter_map(|b| self.by_block.get(&b))
             .flat_map(|list| list.iter().rev())
             .map(|&i| self.barriers[i])

@@ -279,10 +279,13 @@ pub fn trace_view(ran: &Ran, block: u64, warp: u32) -> Option<lanescope_report::
         others: s.others.clone(),
         event: match s.event {
             TraceEvent::Step => String::new(),
+            // All lanes step aside (a YIELD, a parked group that must run first).
+            TraceEvent::Split { taken } if taken == s.active => "another group runs".into(),
             TraceEvent::Split { taken } => {
                 format!("split: {} of {} lanes take it", taken.count(), s.active.count())
             }
             TraceEvent::Jump => "jump".into(),
+            TraceEvent::Exit { lanes } if lanes.count() == 1 => "1 lane leaves".into(),
             TraceEvent::Exit { lanes } => format!("{} lanes leave", lanes.count()),
             TraceEvent::Wait => "waits".into(),
             TraceEvent::Join { group } => format!("join: {} lanes go on together", group.count()),

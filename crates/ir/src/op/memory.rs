@@ -139,7 +139,8 @@ pub enum AtomOp {
     Exch,
     /// old == compare ? b : old
     Cas,
-    /// `ATOMS.CAST.SPIN`: compare-and-swap; reports success as 1 or 0 in `dst[0]` or as a predicate, not the old value.
+    /// `ATOMS.CAST.SPIN`: compare-and-swap; reports success as 1 or 0 in `dst` (a
+    /// number as wide as the type) or as a predicate, not the old value.
     CasSpin,
     /// `ATOMS.POPC.INC`: old + the number of executing lanes with this address; each lane gets old plus its rank.
     PopcInc,

@@ -1,7 +1,7 @@
 //! Constant bank 0: what the driver passes to a kernel beside its parameters.
 //!
 //! Offsets as compiled code uses them. sm_70 to sm_90: block shape at 0x0, grid at 0xc, shared window at 0x18,
-//! local window at 0x20, stack pointer at 0x28, dynamic shared size at 0x2c. sm_100 and later: local window at
+//! local window at 0x20, stack pointer at 0x28, dynamic shared size at 0x2c; more in docs/convergence.md. sm_100 and later: local window at
 //! 0x2f8, descriptor at 0x358, block shape at 0x360, grid at 0x370, stack pointer at 0x37c. The memory descriptor
 //! (0x118, 0x208, 0x358) is opaque to code and stays zero.
 
@@ -47,6 +47,13 @@ pub fn launch_constants(sm: u32, launch: &Geometry, base: u32, params: &[u8]) ->
         word(0x2c, launch.dynamic_shared);
         word(0x10c, SM_COUNT);
         word(0x114, reserved_shared(sm));
+        if sm >= 90 {
+            word(0x13c, reserved_shared(sm).saturating_add(launch.dynamic_shared));
+            // Clusters of one block: their shape, its reciprocals, and the grid in clusters.
+            triple(&mut word, 0x144, [1; 3]);
+            triple(&mut word, 0x150, [1f32.to_bits(); 3]);
+            triple(&mut word, 0x15c, launch.grid);
+        }
     } else {
         triple(&mut word, 0x360, launch.block);
         triple(&mut word, 0x370, launch.grid);

@@ -267,8 +267,7 @@ fn atomic(cx: &Cx, space: Space, returns: bool) -> Lowered<Op> {
         }
         // `ATOMS.CAST.SPIN P0, [R2], ...` (sm_100 and later) has no register.
         if matches!(cx.operand(at)?, Operand::Reg(_)) {
-            let n = if op == AtomOp::CasSpin { 1 } else { ty.slots() };
-            let d = destinations(cx, at, n)?;
+            let d = destinations(cx, at, ty.slots())?;
             dst.copy_from_slice(&d[..4]);
             at += 1;
         }

@@ -158,7 +158,7 @@ fn reciprocal_root(a: u32) -> u32 {
         255 => 0,
         _ => {
             let odd = exponent & 1 == 1;
-            let half = (exponent + 1) / 2;
+            let half = exponent.div_ceil(2);
             ((190 - half) << 23) + reciprocal_root_digits(a & 0x7f_ffff, odd)
         }
     }

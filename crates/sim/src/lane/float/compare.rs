@@ -70,7 +70,7 @@ impl LaneFunction for DivisionCheck {
         let exponent = |x: u32| (x >> 23 & 0xff) as i32;
         let (a, b) = (exponent(s[0]), exponent(s[1]));
         // As measured for all exponents: neither sign nor mantissa matters.
-        let fast = (a >= 25) & (a < 255) & (b >= 2) & (b <= 251) & (a - b >= -124) & (a - b <= 126);
+        let fast = (25..255).contains(&a) & (2..=251).contains(&b) & (-124..=126).contains(&(a - b));
         Out::preds(!fast, false)
     }
 }

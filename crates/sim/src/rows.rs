@@ -9,6 +9,8 @@
 //! features can only be called so. Every index is checked when an instruction is prepared, against limits that
 //! [`LaneInst::run`] compares with the file it is given.
 #![allow(unsafe_code)]
+// Lanes index several rows at once.
+#![allow(clippy::needless_range_loop)]
 
 use std::collections::HashMap;
 
@@ -58,6 +60,8 @@ pub(crate) struct Run {
 pub(crate) struct Operand {
     index: u32,
     constant: bool,
+    /// Whether it is read as it is.
+    plain: bool,
     masks: (u32, u32, u32),
 }
 
@@ -93,14 +97,19 @@ impl Layout {
     pub(crate) fn operand(&mut self, src: Src, constant: &dyn Fn(u8, u32) -> u32) -> Option<Operand> {
         let value = match src.kind {
             SrcKind::Slot(s) => {
-                let masks = src.modifier.masks();
-                return (u32::from(s.0) < self.slots).then_some(Operand { index: s.0.into(), constant: false, masks });
+                let (masks, plain) = (src.modifier.masks(), src.modifier == SrcMod::None);
+                return (u32::from(s.0) < self.slots).then_some(Operand {
+                    index: s.0.into(),
+                    constant: false,
+                    plain,
+                    masks,
+                });
             }
             SrcKind::Imm(value) => value,
             SrcKind::Const { bank, offset } => constant(bank, offset),
         };
         let index = self.broadcast(src.modifier.apply(value));
-        Some(Operand { index, constant: true, masks: SrcMod::None.masks() })
+        Some(Operand { index, constant: true, plain: true, masks: SrcMod::None.masks() })
     }
 
     /// Resolves a source predicate. `None` if it does not exist.
@@ -129,6 +138,7 @@ impl Layout {
     }
 
     /// Broadcast rows, for [`LaneInst::run`] and [`RowFile::read`].
+    #[inline]
     pub(crate) fn constants(&self) -> &[Row] {
         &self.constants
     }
@@ -181,7 +191,7 @@ impl RowFile {
             return constants[op.index as usize];
         }
         let mut row = self.rows[self.at(op.index, warp)];
-        if op.masks != SrcMod::None.masks() {
+        if !op.plain {
             let (and, xor, add) = op.masks;
             row.0.iter_mut().for_each(|x| *x = ((*x & and) ^ xor).wrapping_add(add));
         }
@@ -194,7 +204,7 @@ impl RowFile {
         if op.constant {
             return constants.get(op.index as usize);
         }
-        (op.masks == SrcMod::None.masks()).then(|| &self.rows[self.at(op.index, warp)])
+        op.plain.then(|| &self.rows[self.at(op.index, warp)])
     }
 
     #[inline]
@@ -217,7 +227,7 @@ impl RowFile {
         if mask == u32::MAX {
             *row = *value;
         } else {
-            blend::<false>(&mut row.0, &value.0, mask);
+            blend(&mut row.0, &value.0, mask);
         }
     }
 
@@ -235,19 +245,31 @@ impl RowFile {
     }
 }
 
-/// Puts `v` in the lanes of `mask`. With AVX2 the masks come from shifts: compares would be turned into masked stores, which
-/// take 20 cycles on some processors.
+/// All ones in the lanes of each byte of a mask. Masks come from memory because the compiler turns what it can see to be a
+/// choice into masked stores, which take 20 cycles on some processors.
+static SPREAD: [[u32; 8]; 256] = {
+    let mut all = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut l = 0;
+        while l < 8 {
+            all[byte][l] = if byte >> l & 1 != 0 { u32::MAX } else { 0 };
+            l += 1;
+        }
+        byte += 1;
+    }
+    all
+};
+
+/// Puts `v` in the lanes of `mask`.
 #[inline(always)]
-fn blend<const FAST: bool>(d: &mut [u32; LANES], v: &[u32; LANES], mask: u32) {
-    for l in 0..LANES {
-        let m = if FAST {
-            ((mask << (LANES - 1 - l)) as i32 >> 31) as u32
-        } else if mask & BITS[l] != 0 {
-            u32::MAX
-        } else {
-            0
-        };
-        d[l] ^= (d[l] ^ v[l]) & m;
+fn blend(d: &mut [u32; LANES], v: &[u32; LANES], mask: u32) {
+    for part in 0..4 {
+        let m = &SPREAD[(mask >> (8 * part) & 0xff) as usize];
+        for i in 0..8 {
+            let l = 8 * part + i;
+            d[l] ^= (d[l] ^ v[l]) & m[i];
+        }
     }
 }
 
@@ -255,6 +277,12 @@ fn blend<const FAST: bool>(d: &mut [u32; LANES], v: &[u32; LANES], mask: u32) {
 #[inline]
 pub(crate) fn is_progression(row: &Row, start: u32, step: u32, mask: u32) -> bool {
     let mut other = 0;
+    if mask == u32::MAX {
+        for l in 0..LANES {
+            other |= row.0[l] ^ start.wrapping_add(step.wrapping_mul(l as u32));
+        }
+        return other == 0;
+    }
     for l in 0..LANES {
         let m = if mask & BITS[l] != 0 { u32::MAX } else { 0 };
         other |= (row.0[l] ^ start.wrapping_add(step.wrapping_mul(l as u32))) & m;
@@ -317,7 +345,7 @@ impl LaneInst {
         uniform: bool,
         constant: &dyn Fn(u8, u32) -> u32,
     ) -> Option<LaneInst> {
-        let mut src = [Operand { index: 0, constant: true, masks: SrcMod::None.masks() }; 6];
+        let mut src = [Operand { index: 0, constant: true, plain: true, masks: SrcMod::None.masks() }; 6];
         for (to, from) in src.iter_mut().zip(op.src) {
             *to = layout.operand(from, constant)?;
         }
@@ -384,7 +412,7 @@ impl<F: LaneFunction, const FAST: bool, const MODIFIED: bool> RowOp for Bound<F,
             return unsafe { apply_fast::<F, MODIFIED>(self.0, o, files, runs) };
         }
         // SAFETY: as this function's own contract.
-        unsafe { apply::<F, false, MODIFIED>(self.0, o, files, runs) }
+        unsafe { apply::<F, MODIFIED>(self.0, o, files, runs) }
     }
 }
 
@@ -407,7 +435,7 @@ fn has_fast() -> bool {
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn apply_fast<F: LaneFunction, const MODIFIED: bool>(f: F, o: &Operands, files: Files, runs: &[Run]) -> u64 {
     // SAFETY: the same contract.
-    unsafe { apply::<F, true, MODIFIED>(f, o, files, runs) }
+    unsafe { apply::<F, MODIFIED>(f, o, files, runs) }
 }
 
 /// Applies `f` to the lanes of each run whose guard holds.
@@ -415,12 +443,7 @@ unsafe fn apply_fast<F: LaneFunction, const MODIFIED: bool>(f: F, o: &Operands, 
 /// # Safety
 /// `files` must be as large as `o` says.
 #[inline(always)]
-unsafe fn apply<F: LaneFunction, const FAST: bool, const MODIFIED: bool>(
-    f: F,
-    o: &Operands,
-    files: Files,
-    runs: &[Run],
-) -> u64 {
+unsafe fn apply<F: LaneFunction, const MODIFIED: bool>(f: F, o: &Operands, files: Files, runs: &[Run]) -> u64 {
     let warps = files.warps as usize;
     let mut on = 0;
     for run in runs {
@@ -481,7 +504,7 @@ unsafe fn apply<F: LaneFunction, const FAST: bool, const MODIFIED: bool>(
             if exec == u32::MAX {
                 *row = words[i];
             } else {
-                blend::<FAST>(row, &words[i], exec);
+                blend(row, &words[i], exec);
             }
         }
         for i in 0..F::PDST {

@@ -8,7 +8,7 @@ use lanescope_ir::op::int::{Cmp, IntFn};
 use lanescope_ir::op::memory::{Space, Width};
 use lanescope_ir::op::warp::{BlockBarrierMode, SpecialReg, WarpOp};
 use lanescope_ir::op::{Op, Unsupported};
-use lanescope_ir::{InstId, Kernel, LaneMask, PredSrc, Slot, Src};
+use lanescope_ir::{Kernel, LaneMask, PredSrc, Slot, Src};
 use lanescope_sim::{GlobalMemory, Launch, SimError, Unknown};
 
 /// `out[tid] = tid` with an address that is off by `offset` bytes.
@@ -237,5 +237,4 @@ fn bad_barriers() {
     c.exit(PredSrc::TRUE);
     let e = fails(&c.kernel(), &launch(1, 64, &[], 1));
     assert!(matches!(e, SimError::BadBarrier { .. }), "{e}");
-    let _ = InstId(0);
 }

@@ -344,7 +344,7 @@ impl Twin {
                         .into_iter()
                         .map(|l| {
                             let x = self.reg(l, *reg).wrapping_mul(2654435761);
-                            (l, (u64::from(x) * u64::from(*modulo) >> 32) as u32 + 1)
+                            (l, ((u64::from(x) * u64::from(*modulo)) >> 32) as u32 + 1)
                         })
                         .collect();
                     self.issue(4, mask, mask);
@@ -466,7 +466,7 @@ fn check(seed: u64, lanes: u32) {
             assert_eq!(c.inst_executed, t.issues[i], "{text}");
         }
         assert_eq!(c.lanes_missing, c.inst_executed * u64::from(32 - lanes), "{text}");
-        assert_eq!(c.lanes_missing + c.lanes_exited + c.thread_inst_executed <= c.inst_executed * 32, true, "{text}");
+        assert!(c.lanes_missing + c.lanes_exited + c.thread_inst_executed <= c.inst_executed * 32, "{text}");
     }
 }
 

@@ -47,11 +47,15 @@ pub(crate) fn run<C: Convergence>(
             w.conv.branch(mask(exec), target, next);
             w.refresh();
         }
-        if op.latch != NONE {
-            let n = tile.warps.len();
-            tile.loops[op.latch as usize * n + r.warp as usize].back |= exec;
+        if inst.latch != NONE {
+            let header = env.block.cx.program.loops.headers[inst.latch as usize];
+            let back = if target == header { exec } else { 0 } | if next == header { stay } else { 0 };
+            tile.come_back(inst.latch, r.warp, back);
         }
         return Ok(());
+    }
+    if inst.latch != NONE && env.block.cx.program.loops.headers[inst.latch as usize] == next {
+        tile.come_back(inst.latch, r.warp, r.active);
     }
     if exec == 0 && !matches!(op.flow, Flow::EndCollective | Flow::Exit) {
         tile.warps[r.warp as usize].go(next);
@@ -60,13 +64,14 @@ pub(crate) fn run<C: Convergence>(
         }
         return Ok(());
     }
-    rare(tile, env, at, op, r, exec)
+    rare(tile, env, at, inst, op, r, exec)
 }
 
 fn rare<C: Convergence>(
     tile: &mut Tile<C>,
     env: &mut Env<'_>,
     at: u32,
+    inst: &Inst,
     op: &FlowInst,
     r: Run,
     exec: u32,
@@ -83,15 +88,15 @@ fn rare<C: Convergence>(
         Flow::Branch(_) => {}
         Flow::BranchIf { target, mask: wanted, converged } => {
             let wanted = wanted.as_ref().map_or(u32::MAX, |m| read(m).0[lowest]);
-            if w.conv.is_converged(mask(wanted)) == *converged {
-                if exec == r.active {
-                    w.go(*target);
-                } else {
-                    w.conv.branch(mask(exec), *target, next);
-                    w.refresh();
-                }
-            } else {
+            // The lanes whose guard holds must be all of the mask. BRA.DIV takes the whole group along if they are not.
+            let together = mask(exec).contains(mask(wanted) & w.conv.live());
+            if together != *converged {
                 w.go(next);
+            } else if exec == r.active || !*converged {
+                w.go(*target);
+            } else {
+                w.conv.branch(mask(exec), *target, next);
+                w.refresh();
             }
             return Ok(());
         }
@@ -115,10 +120,10 @@ fn rare<C: Convergence>(
             if op.counter != NONE {
                 env.counters.branch(op.counter, exec.count_ones(), stay.count_ones(), split);
             }
-            if op.latch != NONE {
-                let header = env.block.cx.program.loops.headers[op.latch as usize];
+            if inst.latch != NONE {
+                let header = env.block.cx.program.loops.headers[inst.latch as usize];
                 let warps = tile.loops.len() / env.counters.trips.len().max(1);
-                let back = &mut tile.loops[op.latch as usize * warps + r.warp as usize].back;
+                let back = &mut tile.loops[inst.latch as usize * warps + r.warp as usize].back;
                 *back |= by_target.get(&header).copied().unwrap_or(0);
             }
             match by_target.first_key_value() {

@@ -109,7 +109,7 @@ impl Queue<'_> {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         let step = self.total / 1000 + 1;
         if let Some(progress) = self.progress
-            && (done % step == 0 || done == self.total)
+            && (done.is_multiple_of(step) || done == self.total)
         {
             progress(done, self.total);
         }

@@ -1,4 +1,6 @@
 //! Loads, stores and atomics of one warp.
+// Lanes index several rows at once.
+#![allow(clippy::needless_range_loop)]
 
 use std::cell::Cell;
 
@@ -30,6 +32,18 @@ pub(crate) struct Access<'a> {
 }
 
 pub(crate) type Addresses = [u64; LANES];
+
+/// The lowest lane of each address. One issue of a spinning compare-and-swap lets at most one lane of each address succeed, even
+/// if another would find the value it expects (measured: `validation/atomics/shared_all`).
+fn first_of_address(mask: u32, at: &Addresses) -> u32 {
+    let mut first = 0;
+    for l in lanes(mask) {
+        if !lanes(first).any(|k| at[k] == at[l]) {
+            first |= 1 << l;
+        }
+    }
+    first
+}
 
 /// The lowest lane of a mask that is not empty.
 fn lowest(mask: u32) -> usize {
@@ -602,18 +616,23 @@ impl Access<'_> {
                     space = Space::Global;
                     self.file.write_pred(*pdst, warp, exec, todo);
                 }
+                if *op == AtomOp::CasSpin {
+                    todo &= first_of_address(todo, &at);
+                }
                 let mut result = Old { words: [Row::ZERO; 4], swapped: 0 };
                 let job = Job { op: *op, ty: *ty, b: &b, c: &c, returns: *returns };
                 if todo != 0 {
                     self.atomic(&job, space, todo, &mut at, &mut result)?;
                 }
                 if *op == AtomOp::CasSpin {
+                    result.words = [Row::ZERO; 4];
                     result.words[0] = Row(std::array::from_fn(|l| result.swapped >> l & 1));
                     self.file.write_pred(*pdst, warp, exec, result.swapped);
                 }
                 if *returns {
+                    let written = if *op == AtomOp::CasSpin { exec } else { todo };
                     for i in 0..n {
-                        self.file.write(dst[i], warp, todo, &result.words[i]);
+                        self.file.write(dst[i], warp, written, &result.words[i]);
                     }
                 }
                 Ok(())

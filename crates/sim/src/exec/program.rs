@@ -63,10 +63,10 @@ impl MemInst {
     /// Whether groups that are parked at the same place merge when it is issued. As measured: all loads, stores and
     /// atomics except loads of constants and stores to local memory.
     fn merges(kind: &MemKind, space: Space) -> bool {
-        match (kind, space) {
-            (MemKind::Query { .. }, _) | (_, Space::Const(_)) | (MemKind::Store { .. }, Space::Local) => false,
-            _ => true,
-        }
+        !matches!(
+            (kind, space),
+            (MemKind::Query { .. }, _) | (_, Space::Const(_)) | (MemKind::Store { .. }, Space::Local)
+        )
     }
 }
 
@@ -126,8 +126,6 @@ pub(crate) struct FlowInst {
     pub(crate) cond: PredOperand,
     /// Index into the branch counters.
     pub(crate) counter: u32,
-    /// The loop whose back edge it is.
-    pub(crate) latch: u32,
 }
 
 /// An operation on barrier registers that leaves the group as it is.
@@ -160,6 +158,8 @@ pub(crate) struct Inst {
     pub(crate) end: u32,
     /// The loop whose header it is.
     pub(crate) header: u32,
+    /// The loop whose back edge starts here.
+    pub(crate) latch: u32,
 }
 
 /// One entry of the branch counters.
@@ -355,7 +355,7 @@ impl Resolver<'_> {
                 return Ok(Kind::Barrier(BarrierInst::Write { bar: self.bar(*bar)?, src: self.src(*src)? }));
             }
         };
-        Ok(Kind::Flow(Box::new(FlowInst { flow, cond: self.pred(cond)?, counter: NONE, latch: NONE })))
+        Ok(Kind::Flow(Box::new(FlowInst { flow, cond: self.pred(cond)?, counter: NONE })))
     }
 
     fn kind(&mut self, inst: &lanescope_ir::Instruction) -> Result<Kind, SimError> {
@@ -374,13 +374,13 @@ impl Resolver<'_> {
                     threads: threads.map(|t| self.src(t)).transpose()?,
                     pred: self.pred(*pred)?,
                 };
-                Kind::Flow(Box::new(FlowInst { flow, cond: self.pred(PredSrc::TRUE)?, counter: NONE, latch: NONE }))
+                Kind::Flow(Box::new(FlowInst { flow, cond: self.pred(PredSrc::TRUE)?, counter: NONE }))
             }
             Op::Warp(op) => Kind::Warp(Box::new(self.warp(op)?)),
             Op::Control(op) => self.control(op)?,
             Op::Unsupported(u) if u.has_effects => {
                 let cond = self.pred(PredSrc::TRUE)?;
-                Kind::Flow(Box::new(FlowInst { flow: Flow::Refuse, cond, counter: NONE, latch: NONE }))
+                Kind::Flow(Box::new(FlowInst { flow: Flow::Refuse, cond, counter: NONE }))
             }
             Op::Unsupported(_) => Kind::Unsupported,
         })
@@ -436,7 +436,7 @@ impl Program {
             if let Some(why) = refusal::<C>(&inst.op) {
                 refusals[at] = Some(why);
                 let cond = r.pred(PredSrc::TRUE)?;
-                kind = Kind::Flow(Box::new(FlowInst { flow: Flow::Refuse, cond, counter: NONE, latch: NONE }));
+                kind = Kind::Flow(Box::new(FlowInst { flow: Flow::Refuse, cond, counter: NONE }));
             }
             has_unsupported |= matches!(inst.op, Op::Unsupported(_));
             if let Op::Memory(MemoryOp::Atomic { space: Space::Global, op, ty, dst, pdst, .. }) = &inst.op {
@@ -458,7 +458,6 @@ impl Program {
                     f.counter = branches.len() as u32;
                     branches.push(BranchInfo { inst: at as u32, kind, only_if_split });
                 }
-                f.latch = loops.latch(at as u32);
             }
             insts.push(Inst {
                 kind,
@@ -467,6 +466,7 @@ impl Program {
                 uniform: inst.uniform,
                 end: 0,
                 header: loops.header(at as u32),
+                latch: loops.latch(at as u32),
             });
         }
         let mut end = insts.len() as u32;

@@ -297,10 +297,21 @@ impl<C: Convergence> Tile<C> {
                 }
             }
         }
+        let last = &program.insts[end as usize - 1];
+        let back = last.latch != NONE && program.loops.headers[last.latch as usize] == end;
         for r in runs {
+            if back {
+                self.come_back(last.latch, r.warp, r.active);
+            }
             self.warps[r.warp as usize].go(end);
         }
         Ok(())
+    }
+
+    /// Lanes of a warp are on their way back to the header of a loop.
+    pub(crate) fn come_back(&mut self, index: u32, warp: u32, lanes: u32) {
+        let at = index as usize * self.warps.len() + warp as usize;
+        self.loops[at].back |= lanes;
     }
 
     fn count_guard(&self, env: &mut Env<'_>, at: u32, inst: &Inst, runs: &[Run]) {

@@ -147,7 +147,7 @@ impl GlobalMemory {
             // An empty buffer holds no address but can be read.
             (len == 0).then(|| self.regions.iter().position(|r| r.base == address)).flatten()
         })?];
-        if address == r.start && len % 4 == 0 {
+        if address == r.start && len.is_multiple_of(4) {
             let words = &r.words[..(len / 4) as usize];
             return Some(words.iter().flat_map(|w| w.load(Ordering::Relaxed).to_le_bytes()).collect());
         }

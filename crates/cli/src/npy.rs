@@ -232,4 +232,27 @@ mod tests {
         let deep = format!("{{'descr': {}", "(".repeat(9000));
         assert_eq!(read(&file(&deep, &[])), Err(NpyError::Hostile("nested")));
     }
+
+    #[test]
+    fn damaged_files_are_refused_without_a_panic() {
+        let good =
+            file("{'descr': [('a', '<f4', (2,)), ('b', '>i2')], 'fortran_order': False, 'shape': (2, 1), }", &[0; 20]);
+        let mut state = 1u32;
+        let mut next = |n: usize| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as usize % n
+        };
+        for _ in 0..2_000 {
+            let mut bytes = good.clone();
+            for _ in 0..=next(4) {
+                let at = next(bytes.len());
+                let alphabet = b"0123456789'(),[]{}<>|fiuV: \\\xff\x00";
+                bytes[at] = alphabet[next(alphabet.len())];
+            }
+            bytes.truncate(bytes.len() - if next(4) == 0 { next(bytes.len()) } else { 0 });
+            if let Ok(array) = read(&bytes) {
+                let _ = read(&write(&array));
+            }
+        }
+    }
 }

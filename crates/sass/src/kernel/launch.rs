@@ -49,10 +49,11 @@ pub fn launch_constants(sm: u32, launch: &Geometry, base: u32, params: &[u8]) ->
         word(0x114, reserved_shared(sm));
         if sm >= 90 {
             word(0x13c, reserved_shared(sm).saturating_add(launch.dynamic_shared));
-            // Clusters of one block: their shape, its reciprocals, and the grid in clusters.
+            // Clusters of one block: their shape, its reciprocals, the grid in clusters, and blocks in a cluster.
             triple(&mut word, 0x144, [1; 3]);
             triple(&mut word, 0x150, [1f32.to_bits(); 3]);
             triple(&mut word, 0x15c, launch.grid);
+            word(0x188, 1);
         }
     } else {
         triple(&mut word, 0x360, launch.block);

@@ -5,11 +5,15 @@
 //! No I/O is done here.
 
 pub mod diagnostic;
+mod parse;
 pub mod span;
 pub mod special;
+mod suggest;
+pub mod table;
 pub mod tree;
 
 pub use diagnostic::{Diagnostic, Note, Severity};
+pub use parse::parse;
 pub use span::{LineIndex, Span};
 
 /// What [`parse()`] returns.
@@ -32,8 +36,3 @@ impl Parse<'_> {
 
 /// A text of 100 MB can be wrong in a million places; nobody reads that many.
 pub const MAX_DIAGNOSTICS: usize = 1000;
-
-/// Reads a PTX text.
-pub fn parse(source: &str) -> Parse<'_> {
-    Parse { module: tree::Module { source, ..Default::default() }, diagnostics: Vec::new(), suppressed: 0 }
-}

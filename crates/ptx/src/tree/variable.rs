@@ -88,6 +88,8 @@ pub struct Initializer<'a> {
     pub pieces: Vec<Piece>,
     /// Addresses to be added in.
     pub relocations: Vec<Relocation<'a>>,
+    /// The fields of a sampler, texture or surface: `filter_mode = nearest`.
+    pub fields: Vec<(&'a str, &'a str)>,
 }
 
 impl Initializer<'_> {

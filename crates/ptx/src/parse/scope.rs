@@ -1,0 +1,395 @@
+//! What a name means at a place of the text.
+//!
+//! Every name has a number, so its binding is found by an index. A block that closes takes its bindings back from a
+//! log. Registers of a range (`%r<10>`) are made when they are first used. A label may be used before it stands, from
+//! the same block or one inside of it: such uses wait in a chain for each name.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Parser;
+use super::intern::Interner;
+use super::operands::Slot;
+use crate::diagnostic::Diagnostic;
+use crate::span::Span;
+use crate::special::Special;
+use crate::tree::*;
+
+/// Blocks nested deeper than this are read as if they were that deep.
+pub(super) const MAX_DEPTH: usize = 1000;
+
+/// What a name is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bound {
+    Nothing,
+    Special(Special),
+    /// A register that is declared and was not used yet.
+    Declared(u32),
+    Register(RegisterId),
+    Target(Target),
+}
+
+/// A binding and the depth of the block that it belongs to; the module has depth 0.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Binding {
+    pub(super) bound: Bound,
+    pub(super) depth: u32,
+    /// The number of nested ranges that had been declared when the binding was last looked at.
+    generation: u32,
+}
+
+const UNBOUND: Binding = Binding { bound: Bound::Nothing, depth: 0, generation: 0 };
+const NONE: u32 = u32::MAX;
+
+/// All names of the text and what they are bound to now.
+#[derive(Default)]
+pub(super) struct Names<'a> {
+    pub(super) interner: Interner<'a>,
+    bindings: Vec<Binding>,
+    /// The innermost range with this prefix.
+    ranges: Vec<u32>,
+    /// The last use that waits for a label.
+    waiting: Vec<u32>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn id(&mut self, name: &'a str) -> u32 {
+        let id = self.interner.intern(name);
+        if id as usize == self.bindings.len() {
+            self.bindings.push(UNBOUND);
+            self.ranges.push(NONE);
+            self.waiting.push(NONE);
+        }
+        id
+    }
+
+    pub(super) fn binding(&self, name: u32) -> Binding {
+        self.bindings[name as usize]
+    }
+
+    /// Binds a name of the module.
+    pub(super) fn bind_global(&mut self, name: u32, bound: Bound) {
+        self.bindings[name as usize] = Binding { bound, depth: 0, generation: 0 };
+    }
+}
+
+/// The declaration of one register or of a range.
+struct Declaration {
+    ty: Type,
+    vector: u8,
+    span: Span,
+    /// For a range: the prefix, how many, the depth, the range it hides.
+    range: Option<(u32, u32, u32, u32)>,
+}
+
+#[derive(Default)]
+struct Scope {
+    log: Vec<(u32, Binding)>,
+    ranges: Vec<(u32, u32)>,
+    open: u32,
+    block: Option<usize>,
+}
+
+/// A use of a name whose meaning may still come.
+pub(super) struct Waiting {
+    pub(super) slot: Slot,
+    pub(super) name: u32,
+    pub(super) span: Span,
+    pub(super) what: &'static str,
+    /// Found, if only in an enclosing block.
+    found: bool,
+    before: u32,
+}
+
+/// The function that is being read.
+#[derive(Default)]
+pub(super) struct Frame<'a> {
+    pub(super) body: Body<'a>,
+    scopes: Vec<Scope>,
+    declarations: Vec<Declaration>,
+    /// For each register of a range: which and its number.
+    origins: Vec<(u32, u32)>,
+    generation: u32,
+    /// Filled from the first range in a nested block on: only then can a register be looked up twice.
+    made: HashMap<(u32, u32), RegisterId>,
+    pub(super) waiting: Vec<Waiting>,
+    /// Waiting uses whose operand has no place in the arena yet.
+    pub(super) unplaced: Vec<u32>,
+    pub(super) scratch: Vec<Operand>,
+    pub(super) location: Option<LocationId>,
+    /// Blocks beyond [`MAX_DEPTH`].
+    pub(super) excess: usize,
+    reported: HashSet<u32>,
+}
+
+impl Frame<'_> {
+    pub(super) fn depth(&self) -> u32 {
+        self.scopes.len() as u32
+    }
+
+    /// Where the innermost block opens.
+    pub(super) fn open(&self) -> u32 {
+        self.scopes.last().map_or(0, |scope| scope.open)
+    }
+
+    pub(super) fn position(&self) -> u32 {
+        self.body.instructions.len() as u32
+    }
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn open_scope(&mut self, span: Span, nested: bool) {
+        let position = self.frame.position();
+        let block = nested.then(|| {
+            self.frame.body.blocks.push(Block { start: position, end: position, span });
+            self.frame.body.blocks.len() - 1
+        });
+        self.frame.scopes.push(Scope { open: span.start, block, ..Scope::default() });
+    }
+
+    pub(super) fn close_scope(&mut self, end: Span) {
+        let Some(scope) = self.frame.scopes.pop() else { return };
+        for (name, binding) in scope.log.into_iter().rev() {
+            self.names.bindings[name as usize] = binding;
+        }
+        for (prefix, range) in scope.ranges.into_iter().rev() {
+            self.names.ranges[prefix as usize] = range;
+        }
+        if let Some(block) = scope.block.and_then(|block| self.frame.body.blocks.get_mut(block)) {
+            block.end = self.frame.body.instructions.len() as u32;
+            block.span = block.span.to(end);
+        }
+    }
+
+    /// Binds a name in the innermost block. `false` where that block has it already, which is reported.
+    pub(super) fn bind(&mut self, name: u32, bound: Bound, span: Span) -> bool {
+        let depth = self.frame.depth();
+        let old = self.names.binding(name);
+        if old.bound != Bound::Nothing && old.depth == depth {
+            self.duplicate(name, span, self.place_of(old.bound));
+            return false;
+        }
+        self.bind_at(name, Binding { bound, depth, generation: self.frame.generation });
+        true
+    }
+
+    fn bind_at(&mut self, name: u32, binding: Binding) {
+        let old = std::mem::replace(&mut self.names.bindings[name as usize], binding);
+        if let Some(scope) = (binding.depth as usize).checked_sub(1).and_then(|depth| self.frame.scopes.get_mut(depth)) {
+            scope.log.push((name, old));
+        }
+    }
+
+    pub(super) fn duplicate(&mut self, name: u32, span: Span, first: Option<Span>) {
+        let text = self.names.interner.name(name);
+        let mut error = Diagnostic::error(span, format!("`{text}` is declared twice"));
+        if let Some(first) = first {
+            error = error.at(first, "first declared here");
+        }
+        self.report(error);
+    }
+
+    pub(super) fn place_of(&self, bound: Bound) -> Option<Span> {
+        let body = &self.frame.body;
+        match bound {
+            Bound::Nothing | Bound::Special(_) => None,
+            Bound::Declared(index) => self.frame.declarations.get(index as usize).map(|it| it.span),
+            Bound::Register(id) => body.registers.get(id.index()).map(|it| it.declaration),
+            Bound::Target(Target::Global(id)) => self.module.variables.get(id.index()).map(|it| it.span),
+            Bound::Target(Target::Function(id)) => self.module.functions.get(id.index()).map(|it| it.name_span),
+            Bound::Target(Target::Local(id)) => body.variables.get(id.index()).map(|it| it.span),
+            Bound::Target(Target::Label(id)) => body.labels.get(id.index()).map(|it| it.span),
+            Bound::Target(Target::Table(id)) => body.tables.get(id.index()).map(|it| it.span),
+            Bound::Target(Target::Parameter(_) | Target::Return(_) | Target::Undefined) => None,
+        }
+    }
+
+    /// `.reg .b32 a`
+    pub(super) fn declare_register(&mut self, name: u32, ty: Type, vector: u8, span: Span) {
+        let index = self.frame.declarations.len() as u32;
+        self.frame.declarations.push(Declaration { ty, vector, span, range: None });
+        self.bind(name, Bound::Declared(index), span);
+    }
+
+    /// `.reg .b32 %r<10>`
+    pub(super) fn declare_range(&mut self, prefix: u32, count: u32, ty: Type, vector: u8, span: Span) {
+        let depth = self.frame.depth();
+        let hidden = self.names.ranges[prefix as usize];
+        let old = self.frame.declarations.get(hidden as usize).and_then(|it| Some((it.range?.2, it.span)));
+        if let Some((_, first)) = old.filter(|(at, _)| *at == depth) {
+            self.duplicate(prefix, span, Some(first));
+            return;
+        }
+        let index = self.frame.declarations.len() as u32;
+        let range = Some((prefix, count, depth, hidden));
+        self.frame.declarations.push(Declaration { ty, vector, span, range });
+        self.names.ranges[prefix as usize] = index;
+        if let Some(scope) = self.frame.scopes.last_mut() {
+            scope.ranges.push((prefix, hidden));
+        }
+        // Depth 1 has the parameters, depth 2 the body.
+        if depth > 2 {
+            if self.frame.generation == 0 {
+                let origins = self.frame.origins.iter().enumerate().filter(|(_, origin)| origin.0 != NONE);
+                self.frame.made = origins.map(|(at, &origin)| (origin, RegisterId(at as u32))).collect();
+            }
+            self.frame.generation += 1;
+        }
+    }
+
+    fn make_register(&mut self, name: u32, declaration: u32, origin: (u32, u32)) -> RegisterId {
+        let Declaration { ty, vector, span, .. } = self.frame.declarations[declaration as usize];
+        let id = RegisterId(self.frame.body.registers.len() as u32);
+        self.frame.body.registers.push(Register { name: self.names.interner.name(name), ty, vector, declaration: span });
+        self.frame.origins.push(origin);
+        id
+    }
+
+    /// What a name means here. A register that is used for the first time comes into being.
+    pub(super) fn look_up(&mut self, name: u32) -> Bound {
+        let binding = self.names.binding(name);
+        let known = binding.bound != Bound::Nothing && binding.generation == self.frame.generation;
+        let bound = if known { binding.bound } else { self.look_up_range(name, binding) };
+        let Bound::Declared(declaration) = bound else { return bound };
+        let register = Bound::Register(self.make_register(name, declaration, (NONE, 0)));
+        self.names.bindings[name as usize].bound = register;
+        register
+    }
+
+    /// The innermost of the name's own binding and of the ranges that hold it.
+    fn look_up_range(&mut self, name: u32, binding: Binding) -> Bound {
+        let generation = self.frame.generation;
+        let Some((declaration, number, depth)) = self.range_of(name, binding.depth) else {
+            // Names of the module outlive the function, and with it the generation.
+            if binding.depth > 0 {
+                self.names.bindings[name as usize].generation = generation;
+            }
+            return binding.bound;
+        };
+        let origin = (declaration, number);
+        let id = match self.frame.made.get(&origin) {
+            Some(&id) => id,
+            None => {
+                let id = self.make_register(name, declaration, origin);
+                if generation > 0 {
+                    self.frame.made.insert(origin, id);
+                }
+                id
+            }
+        };
+        self.bind_at(name, Binding { bound: Bound::Register(id), depth, generation });
+        Bound::Register(id)
+    }
+
+    /// The innermost range deeper than `above` that holds a name, the name's number in it and its depth.
+    fn range_of(&self, name: u32, above: u32) -> Option<(u32, u32, u32)> {
+        let text = self.names.interner.name(name);
+        let digits = text.bytes().rev().take_while(u8::is_ascii_digit).count().min(10);
+        let mut best: Option<(u32, u32, u32)> = None;
+        // `%r12` is the number 12 of `%r<20>`, or the number 2 of `%r1<5>`.
+        for len in (1..=digits).rev() {
+            let (prefix, number) = text.split_at(text.len() - len);
+            if len > 1 && number.starts_with('0') {
+                continue;
+            }
+            let Ok(number) = number.parse::<u32>() else { continue };
+            let Some(prefix) = self.names.interner.find(prefix) else { continue };
+            let mut index = self.names.ranges[prefix as usize];
+            while let Some(Declaration { range: Some((_, count, depth, hidden)), .. }) =
+                self.frame.declarations.get(index as usize)
+            {
+                if *depth <= best.map_or(above, |(_, _, depth)| depth) {
+                    break;
+                }
+                if number < *count {
+                    best = Some((index, number, *depth));
+                    break;
+                }
+                index = *hidden;
+            }
+        }
+        best
+    }
+
+    /// A use of a name that is no register: its target as far as it is known. If a label of an inner block can still
+    /// take its place, the use waits, and its place must be told.
+    pub(super) fn wait(&mut self, name: u32, span: Span, slot: Slot, what: &'static str) -> Target {
+        let binding = self.names.binding(name);
+        let target = match binding.bound {
+            Bound::Target(target) => target,
+            _ => Target::Undefined,
+        };
+        let found = target != Target::Undefined;
+        let settled = found && binding.depth == self.frame.depth();
+        if !settled && (!found || matches!(target, Target::Label(_) | Target::Table(_))) {
+            let index = self.frame.waiting.len() as u32;
+            let before = std::mem::replace(&mut self.names.waiting[name as usize], index);
+            self.frame.waiting.push(Waiting { slot, name, span, what, found, before });
+            if slot == Slot::Unplaced {
+                self.frame.unplaced.push(index);
+            }
+        }
+        target
+    }
+
+    /// A label or table stands here: gives it to the uses that waited for it since its block opened.
+    pub(super) fn arrive(&mut self, name: u32, target: Target, span: Span) {
+        if !self.bind(name, Bound::Target(target), span) {
+            return;
+        }
+        let open = self.frame.open();
+        let mut index = self.names.waiting[name as usize];
+        while let Some(waiting) = self.frame.waiting.get_mut(index as usize) {
+            if waiting.span.start < open {
+                break;
+            }
+            waiting.found = true;
+            let slot = waiting.slot;
+            index = waiting.before;
+            slot.set(&mut self.frame.body, target);
+        }
+        self.names.waiting[name as usize] = index;
+    }
+
+    /// The function is read: what is still unknown may be declared later in the module.
+    pub(super) fn leave(&mut self) -> Vec<Waiting> {
+        let mut waiting = std::mem::take(&mut self.frame.waiting);
+        for use_ in &waiting {
+            self.names.waiting[use_.name as usize] = NONE;
+        }
+        waiting.retain(|use_| !use_.found);
+        waiting
+    }
+
+    /// Reports a register that is not declared, once in each function.
+    pub(super) fn undefined_register(&mut self, name: u32, span: Span) {
+        if !self.frame.reported.insert(name) {
+            return;
+        }
+        let text = self.names.interner.name(name);
+        let mut error = Diagnostic::error(span, format!("register `{text}` is not declared"));
+        let prefix = text.trim_end_matches(|digit: char| digit.is_ascii_digit());
+        let range = self.names.interner.find(prefix).map(|prefix| self.names.ranges[prefix as usize]);
+        let declaration = range.and_then(|range| self.frame.declarations.get(range as usize));
+        if let Some(Declaration { range: Some((_, count, ..)), span, .. }) = declaration
+            && prefix.len() < text.len()
+            && *count > 0
+        {
+            error = error.at(*span, format!("the range here goes from `{prefix}0` to `{prefix}{}`", count - 1));
+        } else if let Some(near) = self.suggest(text, |bound| matches!(bound, Bound::Declared(_) | Bound::Register(_) | Bound::Special(_))) {
+            error = error.note(format!("did you mean `{near}`?"));
+        }
+        self.report(error);
+    }
+
+    /// The nearest name that is bound to something fitting.
+    pub(super) fn suggest(&mut self, text: &str, fits: impl Fn(Bound) -> bool) -> Option<&'a str> {
+        if self.suggestions == 0 {
+            return None;
+        }
+        self.suggestions -= 1;
+        let names = (0..self.names.interner.len().min(100_000) as u32)
+            .filter(|&name| fits(self.names.binding(name).bound))
+            .map(|name| self.names.interner.name(name));
+        crate::suggest::nearest(text, names)
+    }
+}

@@ -142,4 +142,20 @@ pub enum ConvertFn {
         /// NaN gives 0.
         nan_to_zero: bool,
     },
+    /// Integer to integer: clamped to the result's range if `saturate`, else cut off. The result is extended to a word,
+    /// or to two if it has 64 bits. PTX `cvt.sat.u8.s32`.
+    IntToInt {
+        /// Source format.
+        from: Integer,
+        /// Result format.
+        to: Integer,
+        /// Clamp.
+        saturate: bool,
+    },
+    /// f32 to tf32, its low 13 bits zero: to nearest with ties away from zero (`away`) or to even. NaNs and infinities
+    /// lose those bits only. PTX `cvt.rna.tf32.f32`.
+    ToTf32 {
+        /// Ties away from zero.
+        away: bool,
+    },
 }

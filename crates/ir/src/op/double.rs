@@ -4,7 +4,7 @@
 //! Arithmetic hands a NaN source on, made quiet, its sign as it was whatever [`Signs`] say: of several NaNs b's, else c's,
 //! else a's. An invalid operation gives `0xfff8000000000000`.
 
-use super::float::{Compare, Rounding};
+use super::float::{Compare, Kind, Rounding};
 
 /// Sign changes of the sources of an arithmetic operation, bit i for source i. They are part of the function, not of
 /// the source, since they leave a NaN alone.
@@ -38,4 +38,12 @@ pub enum DoubleFn {
         /// Which.
         smaller: bool,
     },
+    /// a / b, rounded once. PTX `div.rn.f64`; `rcp.rn.f64` with a = 1.
+    Div(Rounding),
+    /// The square root of a, rounded once. PTX `sqrt.rn.f64`.
+    Sqrt(Rounding),
+    /// PTX `rsqrt.approx.f64`: a step of refinement from the high word's approximation.
+    RsqrtApprox,
+    /// `pdst[0]` = whether a is of the kind. PTX `testp.f64`.
+    Test(Kind),
 }

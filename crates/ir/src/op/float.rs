@@ -180,4 +180,57 @@ pub enum FloatFn {
         /// The format of source and result.
         format: HalfFormat,
     },
+    /// a / b, rounded once. PTX `div.rn.f32`.
+    Div(Arith),
+    /// The square root of a, rounded once. PTX `sqrt.rn.f32`.
+    Sqrt(Arith),
+    /// An approximation as PTX defines it: the multi-function unit with what surrounds it in SASS.
+    Approx {
+        /// The function.
+        function: Approx,
+        /// Flush subnormal sources and results.
+        ftz: bool,
+    },
+    /// `pdst[0]` = whether a is of the kind. PTX `testp.f32`.
+    Test(Kind),
+}
+
+/// Approximations of PTX.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Approx {
+    /// `div.approx.f32`
+    Div,
+    /// `div.full.f32`
+    DivFull,
+    /// `rcp.approx.f32`
+    Rcp,
+    /// `sqrt.approx.f32`
+    Sqrt,
+    /// `rsqrt.approx.f32`
+    Rsqrt,
+    /// `sin.approx.f32`
+    Sin,
+    /// `cos.approx.f32`
+    Cos,
+    /// `lg2.approx.f32`
+    Lg2,
+    /// `ex2.approx.f32`
+    Ex2,
+}
+
+/// Kinds of floating-point numbers (`testp`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Neither infinite nor NaN.
+    Finite,
+    /// Infinite.
+    Infinite,
+    /// Not NaN.
+    Number,
+    /// NaN.
+    NotANumber,
+    /// Neither infinite, NaN, subnormal nor zero.
+    Normal,
+    /// Subnormal. Zero is not, though the PTX manual has it otherwise (measured on an H200).
+    Subnormal,
 }

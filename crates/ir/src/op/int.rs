@@ -391,4 +391,102 @@ pub enum IntFn {
     /// `s0` and `s1` (signed) saturated and packed, `s1` lowest; above them `s2` shifted left (not for 16 bits,
     /// where there is no room). `I2IP.S8.S32.SAT`, PTX `cvt.pack`.
     PackSaturate(Small),
+
+    // What PTX has as one instruction and SASS composes of several
+    /// `d0 = s0 / s1`, all ones for a divisor of 0, -2^31 / -1 = -2^31. PTX `div.s32`.
+    Div {
+        /// Signed operands.
+        signed: bool,
+    },
+    /// `d0 = s0 mod s1` with the sign of `s0`; all ones for a divisor of 0. PTX `rem.s32`.
+    Rem {
+        /// Signed operands.
+        signed: bool,
+    },
+    /// [`IntFn::Div`] of `(s0, s1)` and `(s2, s3)`. PTX `div.s64`.
+    Div64 {
+        /// Signed operands.
+        signed: bool,
+    },
+    /// [`IntFn::Rem`] of `(s0, s1)` and `(s2, s3)`. PTX `rem.s64`.
+    Rem64 {
+        /// Signed operands.
+        signed: bool,
+    },
+    /// `(d0, d1) = (s0, s1) * (s2, s3) + (s4, s5)`. PTX `mul.lo.s64`, `mad.lo.s64`.
+    Mad64,
+    /// `(d0, d1)` = the high 64 bits of the 128-bit product `(s0, s1) * (s2, s3)`, plus `(s4, s5)`. PTX `mad.hi.s64`.
+    MadHi64 {
+        /// Signed factors.
+        signed: bool,
+    },
+    /// `d0` = the high word of `s0 * s1` plus `s2`, the sum saturated; signed. PTX `mad.hi.sat.s32`.
+    MadHiSat,
+    /// `d0` = bits 31:0, or 47:16 (`high`), of the product of the low 24 bits of `s0` and `s1`, plus `s2`.
+    /// PTX `mul24`, `mad24`.
+    Mad24 {
+        /// Signed factors.
+        signed: bool,
+        /// Bits 47:16.
+        high: bool,
+        /// The sum is saturated (signed).
+        sat: bool,
+    },
+    /// `(d0, d1) = (s0, s1) << s2`, zero from 64 on. PTX `shl.b64`.
+    Shl64,
+    /// `(d0, d1) = (s0, s1) >> s2`, all sign (or zero) from 64 on. PTX `shr.s64`.
+    Shr64 {
+        /// Arithmetic.
+        signed: bool,
+    },
+    /// [`IntFn::Lop3`] of `(s0, s1)` and `(s2, s3)` for tables that do not depend on the third input. PTX `and.b64`.
+    Lop64 {
+        /// Truth table, of which bits 0, 2, 4 and 6 count.
+        lut: u8,
+    },
+    /// `(d0, d1) = |(s0, s1)|`, with |-2^63| = -2^63. PTX `abs.s64`.
+    Abs64,
+    /// `(d0, d1) = |(s0, s1) - (s2, s3)| + (s4, s5)`, the difference taken exactly. PTX `sad.s64`.
+    AbsDiff64 {
+        /// Signed operands.
+        signed: bool,
+    },
+    /// `d0` = number of leading zeros. PTX `clz.b32`.
+    Clz,
+    /// `d0` = number of leading zeros of `(s0, s1)`. PTX `clz.b64`.
+    Clz64,
+    /// `d0` = number of ones in `(s0, s1)`. PTX `popc.b64`.
+    Popc64,
+    /// The bits of `(s0, s1)` reversed. PTX `brev.b64`.
+    Brev64,
+    /// [`IntFn::Flo`] of `(s0, s1)`, without `q0`. PTX `bfind.s64`.
+    Flo64 {
+        /// Look for the highest bit unlike the sign.
+        signed: bool,
+        /// The left shift that brings it to bit 63.
+        shift: bool,
+    },
+    /// The field of `s2` bits from bit `s1` of `s0` on; of both numbers the low 8 bits count. A signed field is
+    /// extended with its top bit, or bit 31 if it ends beyond. PTX `bfe.s32`.
+    Bfe {
+        /// Sign extension.
+        signed: bool,
+    },
+    /// [`IntFn::Bfe`] of `(s0, s1)` with `s2` and `s3`. PTX `bfe.s64`.
+    Bfe64 {
+        /// Sign extension.
+        signed: bool,
+    },
+    /// The low `s3` bits of `s0` put over those of `s1` from bit `s2` on; of both numbers the low 8 bits count.
+    /// PTX `bfi.b32`.
+    Bfi,
+    /// [`IntFn::Bfi`] of `(s0, s1)` into `(s2, s3)` with `s4` and `s5`. PTX `bfi.b64`.
+    Bfi64,
+    /// `d0 = s0 == 0`. PTX `cnot.b32`.
+    Cnot,
+    /// `(d0, d1)` = 1 if `(s0, s1)` is 0, else 0. PTX `cnot.b64`.
+    Cnot64,
+    /// Position of the `s2`-th one of `s0` from bit `s1` on, upwards, or downwards if `s2` is negative; with `s2` zero
+    /// bit `s1` itself. All ones if there is none. PTX `fns.b32`.
+    Fns,
 }

@@ -2,6 +2,8 @@
 //!
 //! Rounding to nearest is the CPU's own arithmetic; other roundings are done on 128-bit integers.
 
+mod divide;
+
 use lanescope_ir::op::double::{DoubleFn, Signs};
 use lanescope_ir::op::float::{self as op, Rounding};
 
@@ -20,6 +22,10 @@ pub(super) fn bind<B: Bind>(f: &DoubleFn, b: B) -> B::Output {
         DoubleFn::Compare(compare) => b.bind(Compare(compare)),
         DoubleFn::Prefer { smaller } => b.bind(Prefer(smaller)),
         DoubleFn::MinMax { smaller } => b.bind(MinMax(smaller)),
+        DoubleFn::Div(round) => b.bind(divide::Div(round)),
+        DoubleFn::Sqrt(round) => b.bind(divide::Sqrt(round)),
+        DoubleFn::RsqrtApprox => b.bind(divide::RsqrtApprox),
+        DoubleFn::Test(kind) => b.bind(divide::Test(kind)),
     }
 }
 

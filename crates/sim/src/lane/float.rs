@@ -1,7 +1,9 @@
 //! Functions of the float family.
 
+mod approx;
 mod arith;
 pub(super) mod compare;
+pub(super) mod divide;
 mod select;
 
 use lanescope_ir::op::float::{Arith, FloatFn, Rounding};
@@ -32,6 +34,10 @@ pub(super) fn bind<B: Bind>(f: &FloatFn, b: B) -> B::Output {
         FloatFn::Mul2(arith) => b.bind(arith::Mul2(arith)),
         FloatFn::Fma2(arith) => b.bind(arith::Fma2(arith)),
         FloatFn::Special(function) => b.bind(mufu::Mufu(function)),
+        FloatFn::Div(arith) => b.bind(divide::Div(arith)),
+        FloatFn::Sqrt(arith) => b.bind(divide::Sqrt(arith)),
+        FloatFn::Approx { function, ftz } => b.bind(approx::Approx { function, ftz }),
+        FloatFn::Test(kind) => b.bind(divide::Test(kind)),
         FloatFn::SpecialHalf { function, format } => b.bind(mufu::MufuHalf { function, format }),
     }
 }

@@ -49,7 +49,7 @@ impl LaneFunction for MufuHalf {
     }
 }
 
-fn special(function: Special, a: u32) -> u32 {
+pub(super) fn special(function: Special, a: u32) -> u32 {
     match function {
         Special::Rcp => reciprocal(a),
         Special::Rsq => reciprocal_root(a),
@@ -261,7 +261,7 @@ fn reciprocal_high(a: u32) -> u32 {
     }
 }
 
-fn reciprocal_root_high(a: u32) -> u32 {
+pub(super) fn reciprocal_root_high(a: u32) -> u32 {
     let (sign, exponent, mantissa) = (a & SIGN, a >> 20 & 0x7ff, a & 0xf_ffff);
     match exponent {
         0 => sign | INFINITY_HIGH,

@@ -156,3 +156,20 @@ impl LaneFunction for Integral16 {
         Out::word(if x.exponent >= 0 { bits as u32 } else { r.round(self.format, Rounding::Nearest) as u32 })
     }
 }
+
+/// f32 to tf32.
+#[derive(Clone, Copy)]
+pub(super) struct ToTf32 {
+    pub(super) away: bool,
+}
+
+impl LaneFunction for ToTf32 {
+    const SRC: usize = 1;
+    #[inline(always)]
+    fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
+        const LOST: u32 = 0x1fff;
+        let finite = s[0] & 0x7fff_ffff < 0x7f80_0000;
+        let half = if self.away { 0x1000 } else { 0xfff + (s[0] >> 13 & 1) };
+        Out::word(s[0].wrapping_add(if finite { half } else { 0 }) & !LOST)
+    }
+}

@@ -123,3 +123,51 @@ pub(super) fn source(s: [u32; 6], format: Format) -> u64 {
     let x = u64::from(s[1]) << 32 | u64::from(s[0]);
     x & (format.sign() | (format.sign() - 1))
 }
+
+/// Any integer to one of at most 32 bits, or with [`IntToInt64`] of 64.
+#[derive(Clone, Copy)]
+pub(super) struct IntToInt {
+    pub(super) from: Integer,
+    pub(super) to: Integer,
+    pub(super) saturate: bool,
+}
+
+impl IntToInt {
+    #[inline(always)]
+    fn convert(self, lo: u32, hi: u32) -> u64 {
+        let narrow = |x: u64, to: Integer| {
+            let spare = 64 - u32::from(to.bits.clamp(1, 64));
+            if to.signed { ((x << spare) as i64 >> spare) as u64 } else { x << spare >> spare }
+        };
+        let x = narrow(u64::from(lo) | u64::from(hi) << 32, self.from);
+        if !self.saturate {
+            return narrow(x, self.to);
+        }
+        let value = if self.from.signed { i128::from(x as i64) } else { i128::from(x) };
+        let bits = u32::from(self.to.bits.clamp(1, 64));
+        let (least, most) =
+            if self.to.signed { (-1i128 << (bits - 1), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+        value.clamp(least, most) as u64
+    }
+}
+
+impl LaneFunction for IntToInt {
+    const SRC: usize = 2;
+    #[inline(always)]
+    fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
+        Out::word(self.convert(s[0], s[1]) as u32)
+    }
+}
+
+/// See [`IntToInt`].
+#[derive(Clone, Copy)]
+pub(super) struct IntToInt64(pub(super) IntToInt);
+
+impl LaneFunction for IntToInt64 {
+    const SRC: usize = 2;
+    const DST: usize = 2;
+    #[inline(always)]
+    fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
+        Out::wide(self.0.convert(s[0], s[1]))
+    }
+}

@@ -9,7 +9,7 @@ use crate::lane::{LaneFunction, Out};
 
 /// Rounds, flushes, clamps and canonicalises a result that is exact or rounded to odd.
 #[inline(always)]
-fn finish(exact: f64, arith: Arith) -> u32 {
+pub(super) fn finish(exact: f64, arith: Arith) -> u32 {
     let x = narrow(exact, arith.round);
     let bits = canonical(x);
     let bits = if arith.ftz & is_tiny(exact, arith.round) { bits & 0x8000_0000 } else { bits };

@@ -31,7 +31,7 @@ impl Lop3 {
         }
     }
     #[inline(always)]
-    fn apply(self, a: u32, b: u32, c: u32) -> u32 {
+    pub(super) fn apply(self, a: u32, b: u32, c: u32) -> u32 {
         let leaf = |ab: usize| self.zero[ab] ^ (c & self.change[ab]);
         let a0 = leaf(0) ^ (b & (leaf(0) ^ leaf(1)));
         let a1 = leaf(2) ^ (b & (leaf(2) ^ leaf(3)));

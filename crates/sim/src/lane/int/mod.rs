@@ -8,6 +8,7 @@ mod compare;
 mod logic;
 mod minmax;
 mod mul;
+mod ptx;
 mod shift;
 mod sum;
 
@@ -131,6 +132,32 @@ pub(super) fn bind<B: Bind>(f: &IntFn, b: B) -> B::Output {
         IntFn::Sgxt { signed, wrap } => b.bind(bits::Sgxt { signed, wrap }),
         IntFn::Saturate(to) => b.bind(bits::Saturate(to)),
         IntFn::PackSaturate(to) => b.bind(bits::PackSaturate(to)),
+
+        IntFn::Div { signed } => b.bind(ptx::Div { signed }),
+        IntFn::Rem { signed } => b.bind(ptx::Rem { signed }),
+        IntFn::Div64 { signed } => b.bind(ptx::Div64 { signed }),
+        IntFn::Rem64 { signed } => b.bind(ptx::Rem64 { signed }),
+        IntFn::Mad64 => b.bind(ptx::Mad64),
+        IntFn::MadHi64 { signed } => b.bind(ptx::MadHi64 { signed }),
+        IntFn::MadHiSat => b.bind(ptx::MadHiSat),
+        IntFn::Mad24 { signed, high, sat } => b.bind(ptx::Mad24 { signed, high, sat }),
+        IntFn::Shl64 => b.bind(ptx::Shl64),
+        IntFn::Shr64 { signed } => b.bind(ptx::Shr64 { signed }),
+        IntFn::Lop64 { lut } => b.bind(ptx::Lop64 { table: logic::Lop3::of(lut) }),
+        IntFn::Abs64 => b.bind(ptx::Abs64),
+        IntFn::AbsDiff64 { signed } => b.bind(ptx::AbsDiff64 { signed }),
+        IntFn::Clz => b.bind(ptx::Clz),
+        IntFn::Clz64 => b.bind(ptx::Clz64),
+        IntFn::Popc64 => b.bind(ptx::Popc64),
+        IntFn::Brev64 => b.bind(ptx::Brev64),
+        IntFn::Flo64 { signed, shift } => b.bind(ptx::Flo64 { signed, shift }),
+        IntFn::Bfe { signed } => b.bind(ptx::Bfe { signed }),
+        IntFn::Bfe64 { signed } => b.bind(ptx::Bfe64 { signed }),
+        IntFn::Bfi => b.bind(ptx::Bfi),
+        IntFn::Bfi64 => b.bind(ptx::Bfi64),
+        IntFn::Cnot => b.bind(ptx::Cnot),
+        IntFn::Cnot64 => b.bind(ptx::Cnot64),
+        IntFn::Fns => b.bind(ptx::Fns),
     }
 }
 

@@ -3,7 +3,9 @@
 //! A warp has one running group, a stack of parked groups, a pool of lanes that could run (`pool.rs`), and lanes that wait.
 //! The rules, each measured on an H200:
 //! - At a divergent branch the side with fewer lanes runs first, the fall-through side at a tie; the other side is pushed
-//!   on the stack. Just before, adjacent entries of the stack that stand at one position merge.
+//!   on the stack. Just before, adjacent entries of the stack that stand at one position merge, if both were parked as taken
+//!   sides or both as fall-through sides. A memory instruction, as the profiler instruments it, merges such entries of the
+//!   whole stack, adjacent or not.
 //! - When the running group waits, gives way or exits, the top of the stack runs; if the stack is empty, a group of the pool.
 //! - BSYNC holds its lanes until every lane of the barrier is at a BSYNC of it, has exited, or has waited at a WARPSYNC or
 //!   given way (YIELD, NANOSLEEP) and not run since. Then the barrier is empty. If the last arrival completes it, the lanes
@@ -44,8 +46,25 @@ struct Held {
 #[derive(Clone, Copy)]
 struct Parked {
     group: Group,
-    /// The branch that parked it.
-    from: u32,
+    side: Side,
+}
+
+/// How a group came to stand where it does. At one position, groups of different sides do not merge.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Taken,
+    FallThrough,
+}
+
+impl Parked {
+    /// Takes `other` in if the two stand at the same place.
+    fn merge(&mut self, other: &Parked) -> bool {
+        let same = self.group.pc == other.group.pc && self.side == other.side;
+        if same {
+            self.group.mask = self.group.mask | other.group.mask;
+        }
+        same
+    }
 }
 
 /// The convergence state of one warp on Volta and later.
@@ -105,22 +124,28 @@ impl Barrier {
         self.pool.pick()
     }
 
-    fn merge_stack(&mut self) {
-        if self.stack.len() < 2 {
-            return;
+    fn merge_adjacent(&mut self) {
+        if self.stack.len() > 1 {
+            self.stack.dedup_by(|above, below| below.merge(above));
         }
-        self.stack.dedup_by(|above, below| {
-            let same = above.group.pc == below.group.pc && above.from == below.from;
-            if same {
-                below.group.mask = below.group.mask | above.group.mask;
+    }
+
+    fn merge_all(&mut self) {
+        let mut kept = 0;
+        for i in 0..self.stack.len() {
+            let (below, rest) = self.stack.split_at_mut(i);
+            let Some(this) = rest.first().copied() else { break };
+            if !below.iter_mut().take(kept).any(|p| p.merge(&this)) {
+                self.stack[kept] = this;
+                kept += 1;
             }
-            same
-        });
+        }
+        self.stack.truncate(kept);
     }
 
     /// Makes room for a group that a divergent branch parks.
     fn diverge(&mut self) {
-        self.merge_stack();
+        self.merge_adjacent();
         self.pool.diverged();
     }
 
@@ -314,13 +339,13 @@ impl Convergence for Barrier {
     #[inline]
     fn memory_issued(&mut self) {
         if self.stack.len() > 1 {
-            self.merge_stack();
+            self.merge_all();
         }
     }
 
     #[inline]
     fn branch(&mut self, taken: LaneMask, target: u32, next: u32) -> bool {
-        let Group { pc: from, mask: all } = self.running;
+        let all = self.running.mask;
         let taken = Group { pc: target, mask: taken & all };
         let rest = Group { pc: next, mask: all - taken.mask };
         if taken.mask.is_empty() {
@@ -332,14 +357,17 @@ impl Convergence for Barrier {
             return false;
         }
         self.diverge();
-        let (first, second) = if taken.mask.count() < rest.mask.count() { (taken, rest) } else { (rest, taken) };
-        self.stack.push(Parked { group: second, from });
-        self.running = first;
+        if taken.mask.count() < rest.mask.count() {
+            self.running = taken;
+            self.stack.push(Parked { group: rest, side: Side::FallThrough });
+        } else {
+            self.running = rest;
+            self.stack.push(Parked { group: taken, side: Side::Taken });
+        }
         true
     }
 
     fn indirect(&mut self, targets: &[Group], next: u32) -> bool {
-        let from = self.running.pc;
         let mut groups: Vec<Group> = Vec::with_capacity(targets.len() + 1);
         let mut rest = self.running.mask;
         let leftover = Group { pc: next, mask: rest - targets.iter().fold(LaneMask::EMPTY, |m, t| m | t.mask) };
@@ -358,7 +386,7 @@ impl Convergence for Barrier {
         }
         let Some((&first, others)) = groups.split_first() else { return false };
         self.running = first;
-        self.stack.extend(others.iter().rev().map(|&group| Parked { group, from }));
+        self.stack.extend(others.iter().rev().map(|&group| Parked { group, side: Side::Taken }));
         !others.is_empty()
     }
 

@@ -6,6 +6,8 @@
 
 pub mod diagnostic;
 mod parse;
+#[cfg(feature = "render")]
+pub mod render;
 pub mod span;
 pub mod special;
 mod suggest;

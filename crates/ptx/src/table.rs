@@ -4,6 +4,9 @@
 //! is named; which modifiers go together, and what they mean, is for the reader that executes them. Types
 //! ([`Type`]) are taken everywhere. A word with `$` stands for a group.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
 use crate::suggest;
 use crate::tree::Type;
 
@@ -12,13 +15,28 @@ use crate::tree::Type;
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
-    modifiers: &'static str,
+    index: usize,
 }
+
+/// The table, laid out for look-ups at its first use: a text has hundreds of distinct spellings.
+struct Index {
+    names: HashMap<&'static str, usize>,
+    modifiers: HashSet<(usize, &'static str)>,
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index {
+    names: TABLE.iter().enumerate().map(|(index, (name, _))| (*name, index)).collect(),
+    modifiers: (0..TABLE.len()).flat_map(|index| words(index).map(move |word| (index, word))).collect(),
+});
 
 /// An instruction by its name.
 pub fn find(name: &str) -> Option<Entry> {
-    let &(name, modifiers) = TABLE.iter().find(|(known, _)| *known == name)?;
-    Some(Entry { name, modifiers })
+    let &index = INDEX.names.get(name)?;
+    Some(Entry { name: TABLE[index].0, index })
+}
+
+fn words(index: usize) -> impl Iterator<Item = &'static str> {
+    TABLE[index].1.split(' ').flat_map(|word| group(word).split(' '))
 }
 
 /// The known name with the nearest spelling.
@@ -27,19 +45,16 @@ pub fn nearest_name(name: &str) -> Option<&'static str> {
 }
 
 impl Entry {
-    fn words(self) -> impl Iterator<Item = &'static str> {
-        self.modifiers.split(' ').flat_map(|word| group(word).split(' '))
-    }
-
     /// Whether it can have a modifier (without its dot).
     pub fn takes(self, modifier: &str) -> bool {
         Type::from_name(modifier).is_some()
-            || self.words().any(|word| word == modifier || (word == "#shape" && is_shape(modifier)))
+            || INDEX.modifiers.contains(&(self.index, modifier))
+            || (is_shape(modifier) && INDEX.modifiers.contains(&(self.index, "#shape")))
     }
 
     /// The modifier that it can have with the nearest spelling.
     pub fn nearest(self, modifier: &str) -> Option<&'static str> {
-        suggest::nearest(modifier, self.words().chain(TYPES.split(' ')))
+        suggest::nearest(modifier, words(self.index).chain(TYPES.split(' ')))
     }
 }
 

@@ -51,9 +51,10 @@ impl<'a> Parser<'a> {
                     }
                 }
                 _ => {
-                    self.unexpected("an instruction, a label or a directive");
-                    self.bump();
-                    self.recover();
+                    self.unexpected_start("an instruction, a label or a directive");
+                    if !matches!(self.token.kind, Kind::Ident | Kind::At | Kind::Dotted) {
+                        self.recover();
+                    }
                 }
             }
         }

@@ -295,7 +295,7 @@ fn integer(text: &str) -> Result<Value, String> {
         _ => (digits, 10, "decimal"),
     };
     if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
-        return Err(format!("`{text}` is not a {name} number"));
+        return Err(format!("`{text}` is no {name} number"));
     }
     let value = u64::from_str_radix(digits, radix).map_err(|_| format!("`{text}` does not fit 64 bits"))?;
     Ok(match i64::try_from(value) {
@@ -319,6 +319,6 @@ fn float(text: &str) -> Result<Value, String> {
         _ => text
             .parse::<f64>()
             .map(|value| Value::Double(value.to_bits()))
-            .map_err(|_| format!("`{text}` is not a floating-point number")),
+            .map_err(|_| format!("`{text}` is no floating-point number")),
     }
 }

@@ -65,12 +65,11 @@ impl<'a> Parser<'a> {
             // A value, an opening brace, or a closing one.
             if self.token.kind == Kind::LBrace {
                 let depth = levels.len();
-                // Scalars may stand in braces of their own.
-                let size = shape.sizes.get(depth.min(shape.sizes.len() - 1)).copied().unwrap_or(0);
-                if depth > shape.sizes.len() {
+                // An element may stand in braces of its own, too.
+                let Some(&size) = shape.sizes.get(depth) else {
                     self.report(Diagnostic::error(self.token.span, "more nested braces than the variable has dimensions"));
                     return None;
-                }
+                };
                 let (mut start, limit) = levels.last().map_or((0, size), |level| {
                     let used = level.cursor - level.start;
                     let aligned = if size == 0 { used } else { used.div_ceil(size).saturating_mul(size) };

@@ -178,13 +178,11 @@ impl<'a> Parser<'a> {
             }
             let text = self.names.interner.name(use_.name);
             let mut error = Diagnostic::error(use_.span, format!("{} `{text}` is not declared", use_.what));
-            let body = self.module.functions[function as usize].body.as_ref();
-            let labels = body.into_iter().flat_map(|body| body.labels.iter()).map(|label| label.name);
-            let near = match use_.what {
-                "label" => crate::suggest::nearest(text, labels.take(10_000)),
+            let near = self.near_in(function, text).or_else(|| match use_.what {
+                "label" => None,
                 "function" => self.suggest(text, |bound| matches!(bound, Bound::Target(Target::Function(_)))),
                 _ => self.suggest(text, |bound| matches!(bound, Bound::Target(_))),
-            };
+            });
             if let Some(near) = near {
                 error = error.note(format!("did you mean `{near}`?"));
             }
@@ -202,6 +200,21 @@ impl<'a> Parser<'a> {
             let message = format!("function `{}` is not declared", alias.target);
             self.report(Diagnostic::error(alias.span, message));
         }
+    }
+}
+
+impl<'a> Parser<'a> {
+    /// The nearest name among the labels, variables and parameters of a function.
+    fn near_in(&mut self, function: u32, text: &str) -> Option<&'a str> {
+        if self.suggestions == 0 {
+            return None;
+        }
+        self.suggestions -= 1;
+        let function = &self.module.functions[function as usize];
+        let body = function.body.as_ref()?;
+        let variables = function.params.iter().chain(&function.returns).chain(&body.variables).map(|it| it.name);
+        let names = body.labels.iter().map(|it| it.name).chain(body.tables.iter().map(|it| it.name)).chain(variables);
+        crate::suggest::nearest(text, names.take(100_000))
     }
 }
 

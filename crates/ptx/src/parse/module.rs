@@ -29,8 +29,7 @@ impl<'a> Parser<'a> {
                     self.bump();
                 }
                 _ => {
-                    self.unexpected("a directive");
-                    self.bump();
+                    self.unexpected_start("a directive");
                     self.recover();
                 }
             }
@@ -484,7 +483,15 @@ impl<'a> Parser<'a> {
     pub(super) fn unknown_directive(&mut self) -> Directive<'a> {
         let token = self.bump();
         self.unknown_warning(token.span);
-        while !matches!(self.token.kind, Kind::Eof | Kind::RBrace | Kind::Semi) && !self.begins_line() {
+        let mut open = 0usize;
+        while self.token.kind != Kind::Eof && !self.begins_line() {
+            match self.token.kind {
+                Kind::LBrace => open += 1,
+                Kind::RBrace if open == 0 => break,
+                Kind::RBrace => open -= 1,
+                Kind::Semi if open == 0 => break,
+                _ => {}
+            }
             self.bump();
         }
         self.eat(Kind::Semi);

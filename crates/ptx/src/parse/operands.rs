@@ -346,16 +346,26 @@ impl<'a> Parser<'a> {
     /// Something else stands where `wanted` must.
     pub(super) fn unexpected(&mut self, wanted: &str) {
         let span = self.token.span;
-        let found = match self.token.kind {
-            Kind::Eof => "the end of the text".to_owned(),
-            _ => format!("`{}`", shorten(span.text(self.source))),
-        };
         // Point behind what was read rather than at the start of a later line.
         let between = self.source.get(self.previous.end as usize..span.start as usize).unwrap_or("");
         let span = if between.contains('\n') || self.token.kind == Kind::Eof {
             Span::new(self.previous.end.saturating_sub(1).max(self.previous.start), self.previous.end)
         } else {
             span
+        };
+        self.unexpected_at(span, wanted);
+    }
+
+    /// Nothing begins with this token, which is taken.
+    pub(super) fn unexpected_start(&mut self, wanted: &str) {
+        self.unexpected_at(self.token.span, wanted);
+        self.bump();
+    }
+
+    fn unexpected_at(&mut self, span: Span, wanted: &str) {
+        let found = match self.token.kind {
+            Kind::Eof => "the end of the text".to_owned(),
+            _ => format!("`{}`", shorten(self.text())),
         };
         self.report(Diagnostic::error(span, format!("expected {wanted}, found {found}")));
     }

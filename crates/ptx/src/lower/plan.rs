@@ -1,0 +1,551 @@
+//! What a kernel reaches, where its data lies and how its stack frames look. Made before any code.
+//!
+//! **Calls.** Every register of a function has a fixed slot, whatever the call. Arguments and results go through local
+//! memory, on a stack that grows down from the top of a thread's local memory. A frame is, from its bottom (where the
+//! stack pointer points while its function runs):
+//!
+//! - the *outgoing area*: results, then arguments of the function being called, each at the next multiple of its
+//!   alignment. The callee finds it at its own frame's end;
+//! - the `.local` and `.param` variables of the body;
+//! - the return address, if the function calls others;
+//! - if the function can be entered again before it has returned, all its registers as they were on entry, which it
+//!   puts back before it returns.
+//!
+//! A kernel's frame has fixed addresses.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use lanescope_ir::GlobalVar;
+
+use crate::diagnostic::Diagnostic;
+use crate::tree::{
+    Body, Function, FunctionId, Initializer, LocalId, Module, OperandKind, Prototype, RelocationTarget, Space, TableKind,
+    Target, Type, Variable, VariableId,
+};
+
+/// First address of device variables.
+const GLOBAL_BASE: u64 = 0x10_0000_0000;
+/// First code address; functions follow at multiples of [`CODE_STRIDE`].
+pub(super) const CODE_BASE: u64 = 0x1000_0000;
+/// Distance of the code addresses of two functions: room for 2^24 instructions.
+pub(super) const CODE_STRIDE: u64 = 1 << 28;
+/// Addresses that stand for functions that are not in the text. Above every function's.
+pub(super) const EXTERNAL_BASE: u64 = 1 << 44;
+/// Functions that one kernel may reach.
+const MAX_FUNCTIONS: usize = 4096;
+/// Local memory of a thread on any GPU.
+const MAX_LOCAL: u64 = 512 << 10;
+/// What one variable may take, so that offsets fit everywhere.
+const MAX_SIZE: u64 = 1 << 38;
+
+/// Offsets in the outgoing area.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Signature {
+    /// Offset and size of each result.
+    pub(super) returns: Vec<(u32, u32)>,
+    /// Offset and size of each argument.
+    pub(super) params: Vec<(u32, u32)>,
+    pub(super) size: u32,
+}
+
+impl Signature {
+    fn new(returns: &[Variable<'_>], params: &[Variable<'_>]) -> Option<Signature> {
+        let mut signature = Signature::default();
+        for (list, out) in [(returns, 0), (params, 1)] {
+            for variable in list {
+                let size = u32::try_from(variable_size(variable)).ok().filter(|&s| s <= MAX_LOCAL as u32)?;
+                let align = alignment(variable);
+                let at = signature.size.checked_next_multiple_of(align)?;
+                if out == 0 { &mut signature.returns } else { &mut signature.params }.push((at, size));
+                signature.size = at.checked_add(size)?;
+            }
+        }
+        Some(signature)
+    }
+}
+
+/// Predicates travel as words.
+fn variable_size(variable: &Variable<'_>) -> u64 {
+    if variable.ty == Type::Pred { 4 } else { variable.size().unwrap_or(u64::MAX) }
+}
+
+/// At most 128, and a power of two.
+fn alignment(variable: &Variable<'_>) -> u32 {
+    variable.alignment().clamp(1, 128).next_power_of_two().max(if variable.ty == Type::Pred { 4 } else { 1 })
+}
+
+/// A function's frame.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Frame {
+    pub(super) signature: Signature,
+    /// Bytes of the outgoing area.
+    pub(super) outgoing: u32,
+    /// Offsets of the body's `.local` and `.param` variables.
+    pub(super) variables: HashMap<LocalId, u32>,
+    /// Where the return address is kept, if it is.
+    pub(super) return_address: Option<u32>,
+    /// Where registers are kept, if they are.
+    pub(super) saves: Option<u32>,
+    pub(super) size: u32,
+    /// Uses `alloca` or restores the stack pointer.
+    pub(super) moves_stack: bool,
+}
+
+/// Everything decided before code is made.
+pub(super) struct Plan {
+    /// The kernel first.
+    pub(super) functions: Vec<FunctionId>,
+    pub(super) order: HashMap<FunctionId, usize>,
+    pub(super) frames: Vec<Frame>,
+    /// Addresses of module variables in their spaces.
+    pub(super) module: HashMap<VariableId, u64>,
+    /// Addresses of `.shared` and `.global` variables of bodies.
+    pub(super) bodies: HashMap<(FunctionId, LocalId), u64>,
+    pub(super) globals: Vec<GlobalVar>,
+    /// Functions without a body that are referred to.
+    pub(super) externals: BTreeMap<FunctionId, u64>,
+    pub(super) shared_size: u32,
+    pub(super) local_size: u32,
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+/// A function's callees and whether it calls through registers.
+#[derive(Default)]
+struct Calls {
+    direct: BTreeSet<usize>,
+    indirect: bool,
+}
+
+/// Follows aliases to the function that has code.
+fn resolve(module: &Module<'_>, id: FunctionId) -> FunctionId {
+    let mut id = id;
+    for _ in 0..16 {
+        let Some(function) = module.functions.get(id.index()).filter(|f| f.body.is_none()) else { return id };
+        let Some(next) = module.aliases.iter().find(|a| a.name == function.name).and_then(|a| a.function) else {
+            return id;
+        };
+        id = next;
+    }
+    id
+}
+
+struct Planner<'m, 'a> {
+    module: &'m Module<'a>,
+    plan: Plan,
+    /// Functions whose address is taken: any call through a register may reach them.
+    taken: BTreeSet<FunctionId>,
+    variables: BTreeSet<VariableId>,
+}
+
+/// Plans for kernel `kernel`.
+pub(super) fn plan(module: &Module<'_>, kernel: FunctionId, reserve: u32) -> Plan {
+    let plan = Plan {
+        functions: Vec::new(),
+        order: HashMap::new(),
+        frames: Vec::new(),
+        module: HashMap::new(),
+        bodies: HashMap::new(),
+        globals: Vec::new(),
+        externals: BTreeMap::new(),
+        shared_size: 0,
+        local_size: 0,
+        diagnostics: Vec::new(),
+    };
+    let mut planner = Planner { module, plan, taken: BTreeSet::new(), variables: BTreeSet::new() };
+    planner.reach(kernel);
+    let mut calls = Vec::new();
+    let mut at = 0;
+    while let Some(&id) = planner.plan.functions.get(at) {
+        calls.push(planner.scan(id));
+        at += 1;
+    }
+    planner.data();
+    planner.frames(&calls, reserve);
+    planner.plan
+}
+
+impl<'m, 'a> Planner<'m, 'a> {
+    fn function(&self, id: FunctionId) -> Option<&'m Function<'a>> {
+        self.module.functions.get(id.index())
+    }
+
+    /// Notes a function as used; its place in the order if it has code.
+    fn reach(&mut self, id: FunctionId) -> Option<usize> {
+        let id = resolve(self.module, id);
+        if let Some(&at) = self.plan.order.get(&id) {
+            return Some(at);
+        }
+        let function = self.function(id)?;
+        if function.body.is_none() {
+            let next = EXTERNAL_BASE + 16 * self.plan.externals.len() as u64;
+            self.plan.externals.entry(id).or_insert(next);
+            return None;
+        }
+        if self.plan.functions.len() >= MAX_FUNCTIONS {
+            let error = Diagnostic::error(function.name_span, format!("more than {MAX_FUNCTIONS} functions are reachable"));
+            self.plan.diagnostics.push(error);
+            return None;
+        }
+        let at = self.plan.functions.len();
+        self.plan.functions.push(id);
+        self.plan.order.insert(id, at);
+        Some(at)
+    }
+
+    fn take(&mut self, id: FunctionId) {
+        self.taken.insert(resolve(self.module, id));
+        self.reach(id);
+    }
+
+    /// What a body refers to.
+    fn scan(&mut self, id: FunctionId) -> Calls {
+        let mut calls = Calls::default();
+        let Some(body) = self.function(id).and_then(|f| f.body.as_ref()) else { return calls };
+        for instruction in &body.instructions {
+            let is_call = self.module.opcode(instruction.opcode).name == "call";
+            let target = if is_call { body.call_of(instruction).map(|call| call.target.kind) } else { None };
+            match target {
+                Some(OperandKind::Symbol { target: Target::Function(f), .. }) => {
+                    calls.direct.extend(self.reach(f));
+                    continue;
+                }
+                Some(_) => calls.indirect = true,
+                None => {}
+            }
+        }
+        // A call's own target is a symbol operand too; it does no harm to count only those of other instructions.
+        for instruction in &body.instructions {
+            let is_call = self.module.opcode(instruction.opcode).name == "call";
+            for operand in body.operands_of(instruction) {
+                self.operand(body, operand.kind, is_call, 0);
+            }
+        }
+        for table in &body.tables {
+            if let TableKind::Call(targets) = &table.kind {
+                for target in targets.iter().flatten() {
+                    self.take(*target);
+                }
+            }
+        }
+        calls
+    }
+
+    fn operand(&mut self, body: &Body<'a>, kind: OperandKind, is_call: bool, depth: u32) {
+        match kind {
+            OperandKind::Symbol { target: Target::Function(f), .. } if !is_call => self.take(f),
+            OperandKind::Symbol { target: Target::Global(v), .. } => self.variable(v),
+            OperandKind::Address(id) => self.operand(body, body.address(id).base, is_call, depth),
+            OperandKind::Vector(list) | OperandKind::List(list) | OperandKind::Pair(list) if depth < 4 => {
+                for member in body.list(list) {
+                    self.operand(body, member.kind, is_call, depth + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes a variable as used, with what its initial value points to.
+    fn variable(&mut self, id: VariableId) {
+        let mut queue = vec![id];
+        while let Some(id) = queue.pop() {
+            if !self.variables.insert(id) {
+                continue;
+            }
+            let Some(variable) = self.module.variables.get(id.index()) else { continue };
+            for relocation in variable.initializer.iter().flat_map(|i| &i.relocations) {
+                match relocation.target {
+                    Some(RelocationTarget::Function(f)) => self.take(f),
+                    Some(RelocationTarget::Variable(v)) => queue.push(v),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    fn error(&mut self, variable: &Variable<'_>, message: String) {
+        self.plan.diagnostics.push(Diagnostic::error(variable.span, message));
+    }
+
+    /// Addresses for variables.
+    fn data(&mut self) {
+        let module = self.module;
+        let mut next = GLOBAL_BASE;
+        let mut shared = 0u64;
+        let mut open: Vec<(VariableId, u32)> = Vec::new();
+        for (at, variable) in module.variables.iter().enumerate() {
+            let id = VariableId(at as u32);
+            let used = self.variables.contains(&id);
+            match variable.space {
+                Space::Global | Space::Const => {
+                    if variable.linkage == crate::tree::Linkage::Extern {
+                        if used {
+                            self.error(variable, format!("`{}` is defined in another module", variable.name));
+                        }
+                        continue;
+                    }
+                    if let Some(address) = self.place_global(variable, &mut next) {
+                        self.plan.module.insert(id, address);
+                    }
+                }
+                Space::Shared if used => {
+                    if variable.dims.first() == Some(&None) {
+                        open.push((id, alignment(variable)));
+                    } else if let Some(address) = self.place_shared(variable, &mut shared) {
+                        self.plan.module.insert(id, address);
+                    }
+                }
+                Space::Local if used => {
+                    self.error(variable, format!("`{}`: a .local variable outside of a function", variable.name));
+                }
+                _ => {}
+            }
+        }
+        for at in 0..self.plan.functions.len() {
+            let id = self.plan.functions[at];
+            let Some(body) = self.function(id).and_then(|f| f.body.as_ref()) else { continue };
+            for (local, variable) in body.variables.iter().enumerate() {
+                let key = (id, LocalId(local as u32));
+                let address = match variable.space {
+                    Space::Shared if variable.dims.first() == Some(&None) => {
+                        self.error(variable, format!("`{}`: an open .shared array must stand outside of functions", variable.name));
+                        None
+                    }
+                    Space::Shared => self.place_shared(variable, &mut shared),
+                    Space::Global | Space::Const => self.place_global(variable, &mut next),
+                    _ => None,
+                };
+                if let Some(address) = address {
+                    self.plan.bodies.insert(key, address);
+                }
+            }
+        }
+        // Open arrays all begin where the static variables end.
+        let align = open.iter().map(|&(_, align)| align).max().unwrap_or(1).max(16);
+        let end = if open.is_empty() { shared } else { shared.next_multiple_of(u64::from(align)) };
+        for (id, _) in open {
+            self.plan.module.insert(id, end);
+        }
+        self.plan.shared_size = u32::try_from(end).unwrap_or(u32::MAX);
+        self.initial_values();
+    }
+
+    fn place_shared(&mut self, variable: &Variable<'_>, end: &mut u64) -> Option<u64> {
+        let size = variable_size(variable);
+        let address = end.next_multiple_of(u64::from(alignment(variable)));
+        if size > u64::from(u32::MAX) || address + size > u64::from(u32::MAX) {
+            self.error(variable, format!("`{}` is too large for shared memory", variable.name));
+            return None;
+        }
+        *end = address + size;
+        Some(address)
+    }
+
+    fn place_global(&mut self, variable: &Variable<'_>, next: &mut u64) -> Option<u64> {
+        let size = variable_size(variable);
+        if size > MAX_SIZE {
+            self.error(variable, format!("`{}` is too large", variable.name));
+            return None;
+        }
+        let address = next.next_multiple_of(256);
+        // A gap behind each, so that running off its end is noticed.
+        *next = address + size + 4096;
+        let init = variable.initializer.as_ref().map_or_else(Vec::new, |init| bytes(init, size));
+        self.plan.globals.push(GlobalVar { name: variable.name.to_owned(), address, size, init });
+        Some(address)
+    }
+
+    /// Puts addresses into initial values.
+    fn initial_values(&mut self) {
+        let module = self.module;
+        for (at, variable) in module.variables.iter().enumerate() {
+            let Some(&address) = self.plan.module.get(&VariableId(at as u32)) else { continue };
+            let Some(init) = &variable.initializer else { continue };
+            for relocation in &init.relocations {
+                let value = match relocation.target {
+                    Some(RelocationTarget::Function(f)) => self.plan.address_of(module, f),
+                    Some(RelocationTarget::Variable(v)) => {
+                        let shared = module.variables.get(v.index()).is_some_and(|v| v.space == Space::Shared);
+                        let window = if shared && relocation.generic { super::launch::SHARED_WINDOW } else { 0 };
+                        self.plan.module.get(&v).map(|&address| address + window)
+                    }
+                    None => None,
+                };
+                let Some(value) = value else { continue };
+                let mut value = value.wrapping_add_signed(relocation.addend);
+                if let Some(mask) = relocation.mask.filter(|&m| m != 0) {
+                    value = (value & mask) >> mask.trailing_zeros();
+                }
+                let Some(global) = self.plan.globals.iter_mut().find(|g| g.address == address) else { continue };
+                let (start, width) = (relocation.offset as usize, usize::from(relocation.width.min(8)));
+                let end = start.saturating_add(width);
+                if end as u64 <= global.size {
+                    if global.init.len() < end {
+                        global.init.resize(end, 0);
+                    }
+                    global.init[start..end].copy_from_slice(&value.to_le_bytes()[..width]);
+                }
+            }
+        }
+    }
+
+    /// Lays out frames and adds them up.
+    fn frames(&mut self, calls: &[Calls], reserve: u32) {
+        let taken: BTreeSet<usize> = self.taken.iter().filter_map(|f| self.plan.order.get(f).copied()).collect();
+        let edges: Vec<BTreeSet<usize>> = calls
+            .iter()
+            .map(|c| if c.indirect { c.direct.union(&taken).copied().collect() } else { c.direct.clone() })
+            .collect();
+        let again: Vec<bool> = (0..edges.len()).map(|f| reaches_itself(&edges, f)).collect();
+        for at in 0..self.plan.functions.len() {
+            let frame = self.frame(at, !edges[at].is_empty() || calls[at].indirect, again[at]);
+            self.plan.frames.push(frame);
+        }
+        let moves = self.plan.frames.iter().any(|f| f.moves_stack);
+        let mut depth = deepest(&edges, &again, &self.plan.frames);
+        if again.contains(&true) || moves {
+            depth += u64::from(reserve);
+        }
+        self.plan.local_size = u32::try_from(depth).unwrap_or(u32::MAX).checked_next_multiple_of(16).unwrap_or(u32::MAX);
+    }
+
+    fn frame(&mut self, at: usize, calls: bool, again: bool) -> Frame {
+        let mut frame = Frame::default();
+        let id = self.plan.functions[at];
+        let Some(function) = self.function(id) else { return frame };
+        let Some(body) = &function.body else { return frame };
+        let too_large = |name: &str| Diagnostic::error(function.name_span, format!("the stack frame of `{name}` is too large"));
+        match Signature::new(&function.returns, &function.params) {
+            Some(signature) => frame.signature = signature,
+            None => self.plan.diagnostics.push(too_large(function.name)),
+        }
+        for instruction in &body.instructions {
+            match self.module.opcode(instruction.opcode).name {
+                "call" => {
+                    if let Some(signature) = call_signature(self.module, body, instruction) {
+                        frame.outgoing = frame.outgoing.max(signature.size);
+                    }
+                }
+                "alloca" | "stackrestore" => frame.moves_stack = true,
+                _ => {}
+            }
+        }
+        frame.outgoing = frame.outgoing.next_multiple_of(16);
+        let mut end = u64::from(frame.outgoing);
+        for (local, variable) in body.variables.iter().enumerate() {
+            if matches!(variable.space, Space::Local | Space::Param) {
+                end = end.next_multiple_of(u64::from(alignment(variable)));
+                frame.variables.insert(LocalId(local as u32), u32::try_from(end).unwrap_or(u32::MAX));
+                end = end.saturating_add(variable_size(variable)).min(1 << 40);
+            }
+        }
+        if at != 0 && calls {
+            end = end.next_multiple_of(8);
+            frame.return_address = Some(u32::try_from(end).unwrap_or(u32::MAX));
+            end += 8;
+        }
+        if at != 0 && again {
+            end = end.next_multiple_of(4);
+            frame.saves = Some(u32::try_from(end).unwrap_or(u32::MAX));
+            let words = |r: &crate::tree::Register<'_>| u64::from(r.ty.bits().div_ceil(32).max(1)) * u64::from(r.vector.max(1));
+            // One more for the frame's own place where the stack moves.
+            end += 4 * (body.registers.iter().map(words).sum::<u64>() + 1);
+        }
+        if end > MAX_LOCAL {
+            self.plan.diagnostics.push(too_large(function.name));
+            end = 0;
+        }
+        // Aligned as much as anything in it.
+        frame.size = (end as u32).next_multiple_of(if frame.variables.is_empty() { 16 } else { 128 });
+        if end == 0 {
+            frame.size = 0;
+        }
+        frame
+    }
+}
+
+impl Plan {
+    /// Code address of a function, or what stands for it.
+    pub(super) fn address_of(&self, module: &Module<'_>, id: FunctionId) -> Option<u64> {
+        let id = resolve(module, id);
+        match self.order.get(&id) {
+            Some(&at) => Some(CODE_BASE + CODE_STRIDE * at as u64),
+            None => self.externals.get(&id).copied(),
+        }
+    }
+
+    /// Place of a function in the order, if it has code.
+    pub(super) fn place_of(&self, module: &Module<'_>, id: FunctionId) -> Option<usize> {
+        self.order.get(&resolve(module, id)).copied()
+    }
+}
+
+/// The layout of what a call passes.
+pub(super) fn call_signature(
+    module: &Module<'_>,
+    body: &Body<'_>,
+    instruction: &crate::tree::Instruction,
+) -> Option<Signature> {
+    let call = body.call_of(instruction)?;
+    if let OperandKind::Symbol { target: Target::Function(f), .. } = call.target.kind {
+        let function = module.functions.get(f.index())?;
+        return Signature::new(&function.returns, &function.params);
+    }
+    match call.table.map(|t| &t.kind) {
+        Some(TableKind::Prototype(Prototype { returns, params, .. })) => Signature::new(returns, params),
+        Some(TableKind::Call(targets)) => {
+            let function = module.functions.get(targets.iter().flatten().next()?.index())?;
+            Signature::new(&function.returns, &function.params)
+        }
+        _ => None,
+    }
+}
+
+/// The bytes of an initial value up to its last one.
+fn bytes(init: &Initializer<'_>, size: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    for piece in &init.pieces {
+        let end = piece.offset.saturating_add(piece.bytes.len() as u64);
+        if end > size {
+            continue;
+        }
+        if (out.len() as u64) < end {
+            out.resize(end as usize, 0);
+        }
+        out[piece.offset as usize..end as usize].copy_from_slice(&piece.bytes);
+    }
+    out
+}
+
+fn reaches_itself(edges: &[BTreeSet<usize>], from: usize) -> bool {
+    let mut seen = vec![false; edges.len()];
+    let mut queue: Vec<usize> = edges[from].iter().copied().collect();
+    while let Some(at) = queue.pop() {
+        if at == from {
+            return true;
+        }
+        if !std::mem::replace(&mut seen[at], true) {
+            queue.extend(edges[at].iter().copied());
+        }
+    }
+    false
+}
+
+/// The most that frames take at once, each function on a cycle counted once.
+fn deepest(edges: &[BTreeSet<usize>], again: &[bool], frames: &[Frame]) -> u64 {
+    // Functions on cycles are added apart; without them the calls have no cycles.
+    let cycles: u64 = frames.iter().zip(again).filter(|(_, again)| **again).map(|(f, _)| u64::from(f.size)).sum();
+    let mut depth: Vec<Option<u64>> = vec![None; frames.len()];
+    let mut stack = vec![(0usize, false)];
+    while let Some((at, done)) = stack.pop() {
+        if done {
+            let below = edges[at].iter().filter_map(|&f| depth[f]).max().unwrap_or(0);
+            depth[at] = Some(below + if again[at] { 0 } else { u64::from(frames[at].size) });
+        } else if depth[at].is_none() {
+            // A function on a cycle counts as a leaf while its own callees are being added up.
+            depth[at] = again[at].then_some(0);
+            stack.push((at, true));
+            stack.extend(edges[at].iter().filter(|&&f| depth[f].is_none()).map(|&f| (f, false)));
+        }
+    }
+    depth.first().copied().flatten().unwrap_or(0) + cycles
+}

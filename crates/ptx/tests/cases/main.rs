@@ -1,0 +1,74 @@
+//! One text file, one test. `tests/syntax/NAME.ptx` has its tree in `NAME.tree`; `tests/errors/NAME.ptx` has its
+//! diagnostics in `NAME.txt`. With `BLESS=1` in the environment the expectations are written instead of compared.
+
+mod dump;
+
+use std::path::{Path, PathBuf};
+
+use annotate_snippets::Renderer;
+use lanescope_ptx::{parse, render};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut trials = Vec::new();
+    for (folder, test) in [("syntax", syntax as fn(&Path, &str) -> _), ("errors", errors)] {
+        let mut paths: Vec<PathBuf> =
+            std::fs::read_dir(root.join(folder)).expect("a folder of tests").map(|entry| entry.expect("an entry").path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|it| it == "ptx"));
+        paths.sort();
+        for path in paths {
+            let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            trials.push(Trial::test(format!("{folder}/{name}"), move || {
+                let text = std::fs::read_to_string(&path)?;
+                test(&path, &text)
+            }));
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn syntax(path: &Path, text: &str) -> Result<(), Failed> {
+    let parsed = parse(text);
+    if !parsed.is_ok() {
+        return Err(render::render(&parsed, "input", &Renderer::plain()).into());
+    }
+    let mut tree = dump::module(&parsed.module);
+    for diagnostic in &parsed.diagnostics {
+        tree.push_str(&format!("warning: {}\n", diagnostic.message));
+    }
+    compare(&path.with_extension("tree"), &tree)
+}
+
+fn errors(path: &Path, text: &str) -> Result<(), Failed> {
+    let parsed = parse(text);
+    if parsed.diagnostics.is_empty() {
+        return Err("no diagnostics".into());
+    }
+    let name = path.file_name().expect("a name").to_string_lossy();
+    let rendered = render::render(&parsed, &name, &Renderer::plain());
+    compare(&path.with_extension("txt"), &format!("{rendered}{}", dump::summary(&parsed.module)))
+}
+
+fn compare(path: &Path, found: &str) -> Result<(), Failed> {
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(path, found)?;
+        return Ok(());
+    }
+    let expected = std::fs::read_to_string(path).unwrap_or_default();
+    if expected == found {
+        return Ok(());
+    }
+    let differs = expected.lines().zip(found.lines()).position(|(a, b)| a != b);
+    let line = differs.unwrap_or_else(|| expected.lines().count().min(found.lines().count()));
+    let show = |text: &str| text.lines().nth(line).unwrap_or("(the end)").to_owned();
+    let message = format!(
+        "{} differs in line {}:\n  expected: {}\n  found:    {}\nrun with BLESS=1 to accept",
+        path.display(),
+        line + 1,
+        show(&expected),
+        show(found)
+    );
+    Err(message.into())
+}

@@ -5,6 +5,7 @@ use lanescope_ir::LaneMask;
 use lanescope_sim::convergence::Convergence;
 
 const PARKED: &str = include_str!("../data/parked-groups.txt");
+const EXITS: &str = include_str!("../data/parked-exits.txt");
 const BRX: &str = include_str!("../data/parked-brx-order.txt");
 
 fn rows(text: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -124,4 +125,43 @@ fn indirect_branches_run_their_targets_in_the_order_seen() {
         seen += 1;
     }
     assert_eq!(seen, 6);
+}
+
+/// A loop of three loads with an exit after each, turned round as ptxas does: the first exit test of a turn is the loop's latch, so
+/// that it leaves by falling through, and by a branch before the first turn.
+#[test]
+fn taken_and_fall_through_sides_stay_apart() {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for (count, stays) in rows(EXITS) {
+        let stays = numbers(stays);
+        let stays = &stays;
+        const END: u32 = 9;
+        let leaves = |test: u32| -> crate::mini::Test<'_> {
+            // `n[3]` counts the turns, this one included.
+            Box::new(move |l, n| stays[l as usize] == 3 * n[3].saturating_sub(1) + test)
+        };
+        let program = vec![
+            Op::Bssy(0),
+            Op::Memory,
+            Op::Branch(END, Box::new(move |l, _| stays[l as usize] == 0)),
+            Op::Memory,
+            Op::Branch(END, leaves(1)),
+            Op::Memory,
+            Op::Branch(END, leaves(2)),
+            Op::Memory,
+            Op::Branch(3, Box::new(move |l, n| stays[l as usize] != 3 * n[3])),
+            Op::Bsync(0),
+            Op::Exit(always()),
+        ];
+        let run = run(&program, LaneMask::first(32), 10_000);
+        assert_eq!(run.sizes(END + 1), [32]);
+        let got = run.sizes(END).len();
+        if got.to_string() != count {
+            wrong.push(format!("warp {seen}: {got}, counted {count}"));
+        }
+        seen += 1;
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(seen, 120);
 }

@@ -286,3 +286,39 @@ fn a_reset_state_is_a_new_one() {
     assert_eq!(s.current(), Some(Group { pc: 3, mask: LaneMask::first(8) }));
     assert!(s.waiting().is_empty() && s.parked().is_empty() && s.barrier(0).is_empty() && s.exited().is_empty());
 }
+
+/// A function that saves a barrier, uses it and restores it does not let go the lanes that wait at it for its caller.
+#[test]
+fn a_saved_barrier_keeps_its_own_waiters() {
+    let mut s = Barrier::new(&(), FULL, 0);
+    let (early, late) = (LaneMask::first(4), FULL - LaneMask::first(4));
+    s.sync_set(6, FULL);
+    s.branch(early, 20, 1);
+    s.sync(6, early, 21);
+    assert_eq!(s.current(), Some(Group { pc: 1, mask: late }));
+    // BMOV.CLEAR, BSSY, a divergent branch whose sides meet at the BSYNC the others wait at.
+    let saved = s.barrier(6);
+    s.set_barrier(6, LaneMask::EMPTY);
+    s.sync_set(6, late);
+    let inner = LaneMask::first(8) - early;
+    s.branch(inner, 20, 2);
+    s.sync(6, inner, 21);
+    s.set_pc(20);
+    s.sync(6, late - inner, 21);
+    assert_eq!(s.current(), Some(Group { pc: 21, mask: late }), "the callee's lanes alone");
+    s.set_barrier(6, saved);
+    s.set_pc(20);
+    s.sync(6, late, 21);
+    assert_eq!(s.current(), Some(Group { pc: 21, mask: FULL }));
+}
+
+#[test]
+fn bssy_joins() {
+    let mut s = Barrier::new(&(), FULL, 0);
+    s.branch(LaneMask::first(16), 10, 1);
+    s.sync_set(1, FULL);
+    s.set_barrier(2, LaneMask(1));
+    s.sync_set(2, FULL);
+    assert_eq!(s.barrier(1), FULL - LaneMask::first(16), "of the running group");
+    assert_eq!(s.barrier(2), (FULL - LaneMask::first(16)) | LaneMask(1));
+}

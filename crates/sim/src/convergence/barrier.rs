@@ -16,6 +16,11 @@
 //! - What waits is released when the warp next picks a group, not earlier.
 //! - Lanes that have exited are never waited for. A group at a barrier of the block holds the whole warp.
 
+mod held;
+mod parked;
+
+use self::held::{Held, HeldList, Hold};
+use self::parked::{ParkedStack, Side};
 use super::collective::Collective;
 use super::indirect;
 use super::pool::Pool;
@@ -25,47 +30,7 @@ use lanescope_ir::op::control::ControlOp;
 
 const BARRIERS: usize = 16;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Hold {
-    Barrier(u8),
-    WarpSync { wanted: LaneMask, exclusive: bool },
-    Collective { wanted: LaneMask, resume: u32 },
-    Block,
-}
-
-/// Lanes that cannot run, and where they go on.
-#[derive(Clone, Copy)]
-struct Held {
-    lanes: LaneMask,
-    pc: u32,
-    next: u32,
-    hold: Hold,
-}
-
-/// A group on the stack.
-#[derive(Clone, Copy)]
-struct Parked {
-    group: Group,
-    side: Side,
-}
-
-/// How a group came to stand where it does. At one position, groups of different sides do not merge.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Taken,
-    FallThrough,
-}
-
-impl Parked {
-    /// Takes `other` in if the two stand at the same place.
-    fn merge(&mut self, other: &Parked) -> bool {
-        let same = self.group.pc == other.group.pc && self.side == other.side;
-        if same {
-            self.group.mask = self.group.mask | other.group.mask;
-        }
-        same
-    }
-}
+const EVERYBODY: LaneMask = LaneMask(u64::MAX);
 
 /// The convergence state of one warp on Volta and later.
 ///
@@ -75,8 +40,8 @@ pub struct Barrier {
     running: Group,
     live: LaneMask,
     exited: LaneMask,
-    stack: Vec<Parked>,
-    held: Vec<Held>,
+    stack: ParkedStack,
+    held: HeldList,
     pool: Pool,
     collective: Collective,
     /// Groups that a completed WARPSYNC.EXCLUSIVE let go; each runs by itself.
@@ -101,8 +66,8 @@ impl Barrier {
         if let Some(group) = self.collective.next() {
             self.running = group;
         } else if let Some(top) = self.stack.pop() {
-            self.running = top.group;
-            self.pool.unmark(top.group.mask);
+            self.running = top;
+            self.pool.unmark(top.mask);
         } else if !self.exclusive.is_empty() {
             self.running = self.exclusive.remove(0);
             self.pool.unmark(self.running.mask);
@@ -118,34 +83,15 @@ impl Barrier {
             _ => None,
         })?;
         self.clear_barrier(bar);
-        for w in self.unhold(|w| w.hold == Hold::Barrier(bar)) {
+        for w in self.held.take(EVERYBODY, |w| w.hold == Hold::Barrier(bar)) {
             self.pool.add(Group { pc: w.next, mask: w.lanes });
         }
         self.pool.pick()
     }
 
-    fn merge_adjacent(&mut self) {
-        if self.stack.len() > 1 {
-            self.stack.dedup_by(|above, below| below.merge(above));
-        }
-    }
-
-    fn merge_all(&mut self) {
-        let mut kept = 0;
-        for i in 0..self.stack.len() {
-            let (below, rest) = self.stack.split_at_mut(i);
-            let Some(this) = rest.first().copied() else { break };
-            if !below.iter_mut().take(kept).any(|p| p.merge(&this)) {
-                self.stack[kept] = this;
-                kept += 1;
-            }
-        }
-        self.stack.truncate(kept);
-    }
-
     /// Makes room for a group that a divergent branch parks.
     fn diverge(&mut self) {
-        self.merge_adjacent();
+        self.stack.merge_adjacent();
         self.pool.diverged();
     }
 
@@ -160,19 +106,6 @@ impl Barrier {
         if let Some(lanes) = self.take(lanes, next) {
             self.held.push(Held { lanes, pc, next, hold });
         }
-    }
-
-    /// Takes the entries that `is` names off the list of those who wait.
-    fn unhold(&mut self, is: impl Fn(&Held) -> bool) -> Vec<Held> {
-        let mut gone = Vec::new();
-        self.held.retain(|h| {
-            let go = is(h);
-            if go {
-                gone.push(*h);
-            }
-            !go
-        });
-        gone
     }
 
     /// Releases whatever the current state no longer holds.
@@ -201,7 +134,7 @@ impl Barrier {
                 }
             }
             Hold::WarpSync { exclusive, .. } => {
-                let together = self.unhold(|w| w.hold == h.hold && w.pc == h.pc);
+                let together = self.held.take(EVERYBODY, |w| h.matches(w));
                 let mask = together.iter().fold(LaneMask::EMPTY, |m, w| m | w.lanes);
                 let group = Group { pc: h.next, mask };
                 if exclusive {
@@ -210,8 +143,8 @@ impl Barrier {
                     self.pool.add(group);
                 }
             }
-            Hold::Collective { wanted, .. } => {
-                let together = self.unhold(|w| matches!(w.hold, Hold::Collective { wanted: x, .. } if x == wanted));
+            Hold::Collective { .. } => {
+                let together = self.held.take(EVERYBODY, |w| h.matches(w));
                 let mut all = LaneMask::EMPTY;
                 for (i, w) in together.iter().enumerate() {
                     if let Hold::Collective { resume, .. } = w.hold {
@@ -232,25 +165,12 @@ impl Barrier {
     fn pass_barrier(&mut self, bar: u8, arriving: LaneMask) -> Vec<Held> {
         let who = self.barrier(bar) | arriving;
         self.clear_barrier(bar);
-        let mut passed = Vec::new();
-        self.held.retain_mut(|h| {
-            let go = h.lanes & who;
-            if h.hold == Hold::Barrier(bar) && !go.is_empty() {
-                passed.push(Held { lanes: go, ..*h });
-                h.lanes = h.lanes - go;
-            }
-            !h.lanes.is_empty()
-        });
-        passed
-    }
-
-    fn held_where(&self, is: impl Fn(&Held) -> bool) -> LaneMask {
-        self.held.iter().filter(|h| is(h)).fold(LaneMask::EMPTY, |m, h| m | h.lanes)
+        self.held.take(who, |h| h.hold == Hold::Barrier(bar))
     }
 
     /// Lanes that keep `bar` closed.
     fn barrier_missing(&self, bar: u8) -> LaneMask {
-        let excused = self.held_where(|h| match h.hold {
+        let excused = self.held.lanes(|h| match h.hold {
             Hold::Barrier(b) => b == bar,
             Hold::WarpSync { .. } => true,
             Hold::Collective { .. } | Hold::Block => false,
@@ -261,12 +181,8 @@ impl Barrier {
     /// Lanes for which the WARPSYNC of `h` waits.
     fn sync_missing(&self, h: &Held) -> LaneMask {
         match h.hold {
-            Hold::WarpSync { wanted, .. } => {
-                (wanted & self.live) - self.held_where(|w| w.hold == h.hold && w.pc == h.pc)
-            }
-            Hold::Collective { wanted, .. } => {
-                let same = |w: &Held| matches!(w.hold, Hold::Collective { wanted: x, .. } if x == wanted);
-                (wanted & self.live) - self.held_where(same)
+            Hold::WarpSync { wanted, .. } | Hold::Collective { wanted, .. } => {
+                (wanted & self.live) - self.held.lanes(|w| h.matches(w))
             }
             Hold::Barrier(_) | Hold::Block => LaneMask::EMPTY,
         }
@@ -287,8 +203,8 @@ impl Convergence for Barrier {
             running: Group { pc: entry, mask: lanes },
             live: lanes,
             exited: LaneMask::EMPTY,
-            stack: Vec::new(),
-            held: Vec::new(),
+            stack: ParkedStack::default(),
+            held: HeldList::default(),
             pool: Pool::new(),
             collective: Collective::default(),
             exclusive: Vec::new(),
@@ -328,7 +244,7 @@ impl Convergence for Barrier {
 
     #[inline]
     fn has_parked(&self) -> bool {
-        !self.stack.is_empty()
+        self.stack.len() > 0
     }
 
     #[inline]
@@ -339,7 +255,7 @@ impl Convergence for Barrier {
     #[inline]
     fn memory_issued(&mut self) {
         if self.stack.len() > 1 {
-            self.merge_all();
+            self.stack.merge_all();
         }
     }
 
@@ -359,10 +275,10 @@ impl Convergence for Barrier {
         self.diverge();
         if taken.mask.count() < rest.mask.count() {
             self.running = taken;
-            self.stack.push(Parked { group: rest, side: Side::FallThrough });
+            self.stack.push(rest, Side::FallThrough);
         } else {
             self.running = rest;
-            self.stack.push(Parked { group: taken, side: Side::Taken });
+            self.stack.push(taken, Side::Taken);
         }
         true
     }
@@ -386,7 +302,9 @@ impl Convergence for Barrier {
         }
         let Some((&first, others)) = groups.split_first() else { return false };
         self.running = first;
-        self.stack.extend(others.iter().rev().map(|&group| Parked { group, side: Side::Taken }));
+        for &group in others.iter().rev() {
+            self.stack.push(group, Side::Taken);
+        }
         !others.is_empty()
     }
 
@@ -520,11 +438,11 @@ impl Convergence for Barrier {
     }
 
     fn block_waiting(&self) -> LaneMask {
-        self.held_where(|h| h.hold == Hold::Block)
+        self.held.lanes(|h| h.hold == Hold::Block)
     }
 
     fn release_block(&mut self, lanes: LaneMask) {
-        for w in self.unhold(|w| w.hold == Hold::Block && !(w.lanes & lanes).is_empty()) {
+        for w in self.held.take(EVERYBODY, |w| w.hold == Hold::Block && !(w.lanes & lanes).is_empty()) {
             let group = Group { pc: w.next, mask: w.lanes };
             if self.running.mask.is_empty() {
                 self.running = group;
@@ -544,7 +462,7 @@ impl Convergence for Barrier {
     }
 
     fn parked(&self) -> Vec<Group> {
-        let stack = self.stack.iter().map(|p| p.group);
+        let stack = self.stack.groups();
         let late = self.exclusive.iter().rev().copied();
         self.pool.groups().into_iter().chain(late).chain(stack).chain(self.collective.waiting()).collect()
     }

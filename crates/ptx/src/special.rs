@@ -52,8 +52,8 @@ impl Special {
         }
     }
 
-    /// The names without a number.
-    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-        NAMES.iter().map(|(name, _)| *name)
+    /// Those without a number.
+    pub(crate) fn names() -> &'static [(&'static str, Special)] {
+        NAMES
     }
 }

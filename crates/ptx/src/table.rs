@@ -4,8 +4,9 @@
 //! is named; which modifiers go together, and what they mean, is for the reader that executes them. Types
 //! ([`Type`]) are taken everywhere. A word with `$` stands for a group.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
+
+use hashbrown::{HashMap, HashSet};
 
 use crate::suggest;
 use crate::tree::Type;

@@ -87,6 +87,8 @@ pub(super) struct Frame {
     /// Where registers are kept, if they are.
     pub(super) saves: Option<u32>,
     pub(super) size: u32,
+    /// Where a kernel keeps a copy of its parameters that generic addresses can reach, if it needs one.
+    pub(super) parameters: Option<u32>,
     /// Uses `alloca` or restores the stack pointer.
     pub(super) moves_stack: bool,
 }
@@ -426,6 +428,7 @@ impl<'m, 'a> Planner<'m, 'a> {
                     }
                 }
                 "alloca" | "stackrestore" => frame.moves_stack = true,
+                "cvta" if at == 0 && takes_parameter(self.module, instruction) => frame.parameters = Some(0),
                 _ => {}
             }
         }
@@ -437,6 +440,11 @@ impl<'m, 'a> Planner<'m, 'a> {
                 frame.variables.insert(LocalId(local as u32), u32::try_from(end).unwrap_or(u32::MAX));
                 end = end.saturating_add(variable_size(variable)).min(1 << 40);
             }
+        }
+        if frame.parameters.is_some() {
+            end = end.next_multiple_of(128);
+            frame.parameters = Some(u32::try_from(end).unwrap_or(u32::MAX));
+            end += u64::from(frame.signature.size.next_multiple_of(4));
         }
         if at != 0 && calls {
             end = end.next_multiple_of(8);
@@ -498,6 +506,10 @@ pub(super) fn call_signature(
         }
         _ => None,
     }
+}
+
+fn takes_parameter(module: &Module<'_>, instruction: &crate::tree::Instruction) -> bool {
+    module.opcode(instruction.opcode).modifiers.iter().any(|m| m.starts_with("param"))
 }
 
 /// The bytes of an initial value up to its last one.

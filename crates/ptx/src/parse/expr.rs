@@ -285,6 +285,11 @@ fn level(kind: Kind) -> Option<u8> {
 }
 
 fn integer(text: &str) -> Result<Value, String> {
+    // Nearly all numbers are short and decimal.
+    let plain = text.len() < 19 && (text.len() == 1 || !text.starts_with('0'));
+    if plain && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(Value::Signed(text.bytes().fold(0, |value, byte| value * 10 + i64::from(byte - b'0'))));
+    }
     let digits = text.strip_suffix(['U', 'u']);
     let unsigned = digits.is_some();
     let digits = digits.unwrap_or(text);

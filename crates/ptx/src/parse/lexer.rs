@@ -111,11 +111,10 @@ impl<'a> Lexer<'a> {
         CLASS[usize::from(self.at(pos))] & class != 0 && pos < self.bytes.len()
     }
 
-    fn words(&self, mut pos: usize) -> usize {
-        while self.is(pos, WORD) {
-            pos += 1;
-        }
-        pos
+    #[inline]
+    fn words(&self, pos: usize) -> usize {
+        let rest = self.bytes.get(pos..).unwrap_or(&[]);
+        pos + rest.iter().position(|&byte| CLASS[usize::from(byte)] & WORD == 0).unwrap_or(rest.len())
     }
 
     /// After a dot: words joined by `::`.
@@ -202,7 +201,12 @@ impl<'a> Lexer<'a> {
 
     /// The next token.
     pub(super) fn next(&mut self) -> Token {
-        self.trivia();
+        let rest = self.bytes.get(self.pos..).unwrap_or(&[]);
+        let blanks = rest.iter().position(|&byte| CLASS[usize::from(byte)] & SPACE == 0);
+        self.pos += blanks.unwrap_or(rest.len());
+        if matches!(self.at(self.pos), b'/' | b'#') {
+            self.trivia();
+        }
         let start = self.pos;
         let Some(&byte) = self.bytes.get(start) else {
             return Token { kind: Kind::Eof, span: Span::new(start as u32, start as u32) };

@@ -58,7 +58,8 @@ pub fn parse(source: &str) -> Parse<'_> {
         token: Token { kind: Kind::Eof, span: Span::default() },
         previous: Span::default(),
         module: Module { source, ..Module::default() },
-        names: Names::default(),
+        // Real texts have a new name for every hundred bytes or so.
+        names: Names::with_capacity(source.len() / 128 + 64),
         opcodes: Interner::default(),
         frame: Frame::default(),
         open_lists: 0,
@@ -67,11 +68,9 @@ pub fn parse(source: &str) -> Parse<'_> {
         diagnostics: Vec::new(),
         suppressed: 0,
     };
-    for name in Special::names() {
-        if let Some(special) = Special::from_name(name) {
-            let id = parser.names.id(name);
-            parser.names.bind_global(id, Bound::Special(special));
-        }
+    for &(name, special) in Special::names() {
+        let id = parser.names.id(name);
+        parser.names.bind_global(id, Bound::Special(special));
     }
     parser.token = parser.lexer.next();
     parser.module();

@@ -4,7 +4,7 @@
 //! log. Registers of a range (`%r<10>`) are made when they are first used. A label may be used before it stands, from
 //! the same block or one inside of it: such uses wait in a chain for each name.
 
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 use super::Parser;
 use super::intern::Interner;
@@ -52,6 +52,16 @@ pub(super) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
+    /// With room for this many names.
+    pub(super) fn with_capacity(names: usize) -> Self {
+        Names {
+            interner: Interner::with_capacity(names),
+            bindings: Vec::with_capacity(names),
+            ranges: Vec::with_capacity(names),
+            waiting: Vec::with_capacity(names),
+        }
+    }
+
     pub(super) fn id(&mut self, name: &'a str) -> u32 {
         let id = self.interner.intern(name);
         if id as usize == self.bindings.len() {
@@ -119,6 +129,8 @@ pub(super) struct Frame<'a> {
     /// Blocks beyond [`MAX_DEPTH`].
     pub(super) excess: usize,
     reported: HashSet<u32>,
+    /// Some range has a prefix that ends in a digit: `%r1<5>`.
+    digits_in_prefix: bool,
 }
 
 impl Frame<'_> {
@@ -219,6 +231,7 @@ impl<'a> Parser<'a> {
             self.duplicate(prefix, span, Some(first));
             return;
         }
+        self.frame.digits_in_prefix |= self.names.interner.name(prefix).ends_with(|last: char| last.is_ascii_digit());
         let index = self.frame.declarations.len() as u32;
         let range = Some((prefix, count, depth, hidden));
         self.frame.declarations.push(Declaration { ty, vector, span, range });
@@ -283,12 +296,13 @@ impl<'a> Parser<'a> {
     /// The innermost range deeper than `above` that holds a name, the name's number in it and its depth.
     fn range_of(&self, name: u32, above: u32) -> Option<(u32, u32, u32)> {
         let text = self.names.interner.name(name);
-        let digits = text.bytes().rev().take_while(u8::is_ascii_digit).count().min(10);
+        let digits = text.bytes().rev().take_while(u8::is_ascii_digit).count();
         let mut best: Option<(u32, u32, u32)> = None;
         // `%r12` is the number 12 of `%r<20>`, or the number 2 of `%r1<5>`.
-        for len in (1..=digits).rev() {
+        let least = if self.frame.digits_in_prefix { 1 } else { digits.max(1) };
+        for len in (least..=digits).rev() {
             let (prefix, number) = text.split_at(text.len() - len);
-            if len > 1 && number.starts_with('0') {
+            if len > 10 || (len > 1 && number.starts_with('0')) {
                 continue;
             }
             let Ok(number) = number.parse::<u32>() else { continue };

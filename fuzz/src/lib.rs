@@ -86,3 +86,21 @@ pub fn launch(data: &[u8]) {
         assert!(!error.to_string().is_empty());
     }
 }
+
+/// PTX text, and its diagnostics as a terminal shows them.
+pub fn ptx(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let parsed = lanescope_ptx::parse(&text);
+    for function in &parsed.module.functions {
+        let Some(body) = &function.body else { continue };
+        for instruction in &body.instructions {
+            let _ = (parsed.module.opcode(instruction.opcode), body.call_of(instruction), body.location_of(instruction));
+            assert!(body.operands_of(instruction).len() == instruction.operands.len as usize);
+        }
+    }
+    let lines = lanescope_ptx::LineIndex::new(&text);
+    let renderer = annotate_snippets::Renderer::plain();
+    for diagnostic in parsed.diagnostics.iter().take(16) {
+        assert!(!lanescope_ptx::render::one(diagnostic, &text, &lines, "input.ptx", &renderer).is_empty());
+    }
+}

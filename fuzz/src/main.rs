@@ -23,10 +23,11 @@ struct Target {
     text: bool,
 }
 
-const TARGETS: [Target; 3] = [
+const TARGETS: [Target; 4] = [
     Target { name: "container", run: lanescope_fuzz::container, seeds: containers, text: false },
     Target { name: "decoder", run: lanescope_fuzz::decoder, seeds: instructions, text: false },
     Target { name: "launch", run: lanescope_fuzz::launch, seeds: launches, text: true },
+    Target { name: "ptx", run: lanescope_fuzz::ptx, seeds: texts, text: true },
 ];
 
 struct Options {
@@ -248,4 +249,8 @@ fn launches(root: &Path) -> Vec<Vec<u8>> {
             .to_vec(),
     );
     seeds
+}
+
+fn texts(root: &Path) -> Vec<Vec<u8>> {
+    read_files(files(&root.join("crates/ptx/tests"), &["ptx"]))
 }

@@ -5,6 +5,7 @@
 //! No I/O is done here.
 
 pub mod diagnostic;
+pub mod lower;
 mod parse;
 #[cfg(feature = "render")]
 pub mod render;

@@ -51,10 +51,10 @@ pub(super) fn branch_indexed(c: &mut Cx<'_, '_>) -> Lowered<()> {
     c.pool.tables.extend(targets.iter().map(|_| 0));
     let to = [c.temp(), c.temp()];
     let at = c.temp();
-    // Beyond the table there is no code: address 0.
-    let beyond = c.temp_pred();
+    // Outside of the table there is no code: address 0.
+    let inside = c.temp_pred();
     let mut op = LaneOp::new(LaneFn::Int(IntFn::Set { cmp: Cmp::Lt, signed: false }));
-    op.pdst[0] = Some(beyond);
+    op.pdst[0] = Some(inside);
     op.src[..2].copy_from_slice(&[index, Src::imm(targets.len() as u32)]);
     c.lane(op);
     c.int(IntFn::Shl, Some(at), &[index, Src::imm(3)]);
@@ -69,7 +69,7 @@ pub(super) fn branch_indexed(c: &mut Cx<'_, '_>) -> Lowered<()> {
         offset: 8 * i64::from(start),
     };
     let (space, width) = (IrSpace::Const(TABLE_BANK), Width::B64);
-    c.memory(MemoryOp::Load { space, width, dst, addr, valid: PredSrc::of(beyond) });
+    c.memory(MemoryOp::Load { space, width, dst, addr, valid: PredSrc::of(inside) });
     c.branches.push((c.steps.len() as u32, start, targets));
     let target = Indirect { reg: to.map(Src::slot), base: 0 };
     c.control(ControlOp::BranchIndirect { target, cond: PredSrc::TRUE }, None);

@@ -2,8 +2,6 @@
 //!
 //! Of a register of 16 bits or less only the low bits of its slot count; what looks at the rest extends it first.
 
-use std::collections::HashMap;
-
 use lanescope_ir::op::control::ControlOp;
 use lanescope_ir::op::convert::{ConvertFn, Integer};
 use lanescope_ir::op::int::IntFn;
@@ -72,8 +70,6 @@ impl Pool {
 pub(super) enum Fix {
     /// A label of the function.
     Label(LabelId),
-    /// A step of the function.
-    Step(u32),
     /// The function's common way out.
     Epilogue,
     /// A function by its place in the order.
@@ -135,7 +131,6 @@ pub(super) struct Cx<'m, 'a> {
     pub(super) origin: Option<u32>,
     temps_used: usize,
     preds_used: usize,
-    pub(super) labels_seen: HashMap<LabelId, ()>,
 }
 
 /// Words of a type in registers.
@@ -182,7 +177,6 @@ impl<'m, 'a> Cx<'m, 'a> {
             origin: None,
             temps_used: 0,
             preds_used: 0,
-            labels_seen: HashMap::new(),
             pool,
         }
     }
@@ -463,12 +457,6 @@ impl<'m, 'a> Cx<'m, 'a> {
     /// One word of operand `i`.
     pub(super) fn word(&self, i: usize, ty: Type) -> Lowered<Src> {
         Ok(self.src(self.operand(i)?, ty)?[0])
-    }
-
-    /// One word of operand `i` whose bits above its type are those of the number.
-    pub(super) fn number(&mut self, i: usize, ty: Type) -> Lowered<Src> {
-        let word = self.word(i, ty)?;
-        Ok(self.extended(word, ty))
     }
 
     /// `word` with its bits above type `ty` made those of the number.

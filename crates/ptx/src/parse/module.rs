@@ -286,14 +286,13 @@ impl<'a> Parser<'a> {
 
     /// The body of a function whose head is read.
     fn define(&mut self, id: FunctionId, name: &'a str) {
-        self.frame = Default::default();
         self.open_scope(self.token.span, false);
         self.bind_parameters(id);
         self.body(name);
         self.close_scope(self.previous);
         let waiting = self.leave();
         self.open_uses.extend(waiting.into_iter().map(|use_| (id.0, use_)));
-        let body = std::mem::take(&mut self.frame).body;
+        let body = self.frame.finish();
         let function = &mut self.module.functions[id.index()];
         function.span = function.span.to(self.previous);
         function.body = Some(body);

@@ -110,11 +110,13 @@ pub(super) struct Waiting {
     before: u32,
 }
 
-/// The function that is being read.
+/// The function that is being read. The next one takes over its buffers.
 #[derive(Default)]
 pub(super) struct Frame<'a> {
     pub(super) body: Body<'a>,
     scopes: Vec<Scope>,
+    /// Closed ones, for their buffers.
+    spare: Vec<Scope>,
     declarations: Vec<Declaration>,
     /// For each register of a range: which and its number.
     origins: Vec<(u32, u32)>,
@@ -133,7 +135,46 @@ pub(super) struct Frame<'a> {
     digits_in_prefix: bool,
 }
 
-impl Frame<'_> {
+/// Moves a buffer's content out at its exact size; a large one is worth more than the buffer.
+fn take<T: Copy>(buffer: &mut Vec<T>) -> Vec<T> {
+    if buffer.len() > 4096 {
+        return std::mem::take(buffer);
+    }
+    let exact = buffer.as_slice().to_vec();
+    buffer.clear();
+    exact
+}
+
+impl<'a> Frame<'a> {
+    /// The body that was read. What remains is as good as new.
+    pub(super) fn finish(&mut self) -> Body<'a> {
+        self.declarations.clear();
+        self.origins.clear();
+        self.waiting.clear();
+        self.unplaced.clear();
+        self.scratch.clear();
+        self.made.clear();
+        self.reported.clear();
+        self.generation = 0;
+        self.location = None;
+        self.excess = 0;
+        self.digits_in_prefix = false;
+        let body = &mut self.body;
+        Body {
+            instructions: take(&mut body.instructions),
+            operands: take(&mut body.operands),
+            addresses: take(&mut body.addresses),
+            registers: take(&mut body.registers),
+            labels: take(&mut body.labels),
+            variables: std::mem::take(&mut body.variables),
+            tables: std::mem::take(&mut body.tables),
+            locations: take(&mut body.locations),
+            pragmas: std::mem::take(&mut body.pragmas),
+            directives: std::mem::take(&mut body.directives),
+            blocks: take(&mut body.blocks),
+            span: std::mem::take(&mut body.span),
+        }
+    }
     pub(super) fn depth(&self) -> u32 {
         self.scopes.len() as u32
     }
@@ -155,21 +196,23 @@ impl<'a> Parser<'a> {
             self.frame.body.blocks.push(Block { start: position, end: position, span });
             self.frame.body.blocks.len() - 1
         });
-        self.frame.scopes.push(Scope { open: span.start, block, ..Scope::default() });
+        let spare = self.frame.spare.pop().unwrap_or_default();
+        self.frame.scopes.push(Scope { open: span.start, block, ..spare });
     }
 
     pub(super) fn close_scope(&mut self, end: Span) {
-        let Some(scope) = self.frame.scopes.pop() else { return };
-        for (name, binding) in scope.log.into_iter().rev() {
+        let Some(mut scope) = self.frame.scopes.pop() else { return };
+        for (name, binding) in scope.log.drain(..).rev() {
             self.names.bindings[name as usize] = binding;
         }
-        for (prefix, range) in scope.ranges.into_iter().rev() {
+        for (prefix, range) in scope.ranges.drain(..).rev() {
             self.names.ranges[prefix as usize] = range;
         }
         if let Some(block) = scope.block.and_then(|block| self.frame.body.blocks.get_mut(block)) {
             block.end = self.frame.body.instructions.len() as u32;
             block.span = block.span.to(end);
         }
+        self.frame.spare.push(scope);
     }
 
     /// Binds a name in the innermost block. `false` where that block has it already, which is reported.
@@ -366,12 +409,10 @@ impl<'a> Parser<'a> {
 
     /// The function is read: what is still unknown may be declared later in the module.
     pub(super) fn leave(&mut self) -> Vec<Waiting> {
-        let mut waiting = std::mem::take(&mut self.frame.waiting);
-        for use_ in &waiting {
+        for use_ in &self.frame.waiting {
             self.names.waiting[use_.name as usize] = NONE;
         }
-        waiting.retain(|use_| !use_.found);
-        waiting
+        self.frame.waiting.extract_if(.., |use_| !use_.found).collect()
     }
 
     /// Reports a register that is not declared, once in each function.

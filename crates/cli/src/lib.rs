@@ -1,8 +1,11 @@
 //! The facade: everything the `lanescope` command does, for programs that embed it.
 //!
 //! [`launch`] reads launch files, [`module`] finds kernels in cubins, fatbins and libraries, [`run`] runs a launch
-//! and analyses its counters, [`output`] writes buffers, [`disasm`] prints SASS. Reports are in `lanescope_report`.
+//! and analyses its counters, [`compile`] calls the compilers that make machine code of CUDA C++ and PTX,
+//! [`output`] writes buffers, [`disasm`] prints SASS. Reports are in `lanescope_report`.
 
+pub mod compile;
+pub mod diagnostics;
 pub mod disasm;
 pub mod dtype;
 pub mod launch;
@@ -15,6 +18,7 @@ pub mod sources;
 
 pub use lanescope_analysis as analysis;
 pub use lanescope_ir as ir;
+pub use lanescope_ptx as ptx;
 pub use lanescope_report as report;
 pub use lanescope_sass as sass;
 pub use lanescope_sim as sim;

@@ -1,4 +1,4 @@
-//! Finding a kernel in a cubin, a fatbin, a library or an executable.
+//! Finding a kernel in a cubin, a fatbin, a library or an executable; source is compiled first.
 
 use std::path::Path;
 
@@ -6,6 +6,8 @@ use lanescope_ir::Kernel;
 use lanescope_sass::container::{self, Entry, EntryKind, Module};
 use lanescope_sass::{isa, kernel};
 
+use crate::compile::{self, Built, CompileError, Options, Tools};
+use crate::diagnostics;
 use crate::names::{base_name, demangle, nearest};
 
 /// Names listed in a message before the rest is counted.
@@ -25,20 +27,31 @@ pub enum ModuleError {
     },
     /// PTX text.
     #[error(
-        "{path} is PTX, which lanescope does not run yet\n  assemble it first: ptxas -arch=sm_90 -lineinfo {path} -o kernel.cubin"
+        "{path} is PTX, which lanescope does not run as it is yet\n  have ptxas make machine code of it: add --via ptxas"
     )]
     Ptx {
         /// The file.
         path: String,
     },
-    /// CUDA source.
-    #[error(
-        "{path} is CUDA source, which lanescope does not compile yet\n  compile it first: nvcc -cubin -arch=sm_90 -lineinfo {path} -o kernel.cubin"
-    )]
-    Cuda {
+    /// PTX text with errors.
+    #[error("{path} is not valid PTX\n{rendered}")]
+    PtxErrors {
         /// The file.
         path: String,
+        /// The errors with their places underlined.
+        rendered: String,
     },
+    /// PTX that is no text.
+    #[error("{path} is no PTX: it is not UTF-8 text from byte {at} on")]
+    PtxEncoding {
+        /// The file.
+        path: String,
+        /// Where.
+        at: usize,
+    },
+    /// A compiler could not make machine code of it.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
     /// The file's structure is broken, or it holds no GPU code.
     #[error("{path}: {error}")]
     Container {
@@ -92,15 +105,67 @@ pub enum ModuleError {
     },
 }
 
-/// A file's bytes.
-pub fn read(path: &Path) -> Result<Vec<u8>, ModuleError> {
+/// What a module is wanted for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The kernel.
+    pub kernel: Option<&'a str>,
+    /// The architecture.
+    pub arch: Option<&'a str>,
+    /// Options for compilers.
+    pub options: &'a Options,
+    /// Compilers.
+    pub tools: &'a Tools,
+}
+
+/// A file with machine code.
+#[derive(Clone, Debug, Default)]
+pub struct Code {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// How it was made, if a compiler made it just now.
+    pub built: Option<Built>,
+}
+
+/// Whether a file is CUDA source by its name.
+pub fn is_cuda(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "cu")
+}
+
+/// Whether a file is PTX by its name.
+pub fn is_ptx(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "ptx")
+}
+
+/// Reads a file with machine code; CUDA source is compiled, PTX is assembled if that is asked for.
+pub fn code(path: &Path, request: &Request<'_>) -> Result<Code, ModuleError> {
     let shown = path.display().to_string();
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("ptx") => return Err(ModuleError::Ptx { path: shown }),
-        Some("cu") => return Err(ModuleError::Cuda { path: shown }),
-        _ => {}
+    let bytes = std::fs::read(path).map_err(|error| ModuleError::Read { path: shown.clone(), error })?;
+    let mut arch = request.arch.map(str::parse::<isa::Arch>).transpose()?;
+    if !is_cuda(path) && !is_ptx(path) {
+        return Ok(Code { bytes, built: None });
     }
-    std::fs::read(path).map_err(|error| ModuleError::Read { path: shown, error })
+    if is_ptx(path) {
+        let text = std::str::from_utf8(&bytes)
+            .map_err(|e| ModuleError::PtxEncoding { path: shown.clone(), at: e.valid_up_to() })?;
+        let parsed = lanescope_ptx::parse(text);
+        if !request.tools.via_ptxas {
+            if !parsed.is_ok() {
+                let rendered = diagnostics::render(&shown, text, &parsed.diagnostics, parsed.suppressed);
+                return Err(ModuleError::PtxErrors { path: shown, rendered });
+            }
+            return Err(ModuleError::Ptx { path: shown });
+        }
+        arch = arch.or_else(|| compile::arch_of_ptx(parsed.module.targets.iter().copied()));
+    }
+    let arch = match arch {
+        Some(arch) => arch,
+        None => compile::DEFAULT_ARCH.parse()?,
+    };
+    let job = compile::Job { path, source: &bytes, arch, options: request.options, kernel: request.kernel };
+    let mut built = if is_ptx(path) { compile::ptx(&job, request.tools)? } else { compile::cuda(&job, request.tools)? };
+    let bytes = std::mem::take(&mut built.cubin);
+    Ok(Code { bytes, built: Some(built) })
 }
 
 /// Loads a kernel from a file's bytes. `path` is for messages; `arch` picks one architecture out of several, else the
@@ -255,7 +320,5 @@ mod tests {
         assert!(e.starts_with("x: "), "{e}");
         let e = load("x", b"hello", None, Some("hopper")).unwrap_err().to_string();
         assert!(e.contains("'hopper' is not an architecture name"), "{e}");
-        assert!(matches!(read(Path::new("a/k.ptx")), Err(ModuleError::Ptx { .. })));
-        assert!(matches!(read(Path::new("k.cu")), Err(ModuleError::Cuda { .. })));
     }
 }

@@ -19,8 +19,9 @@ use lanescope_sim::{
     Unknown, simulate,
 };
 
+use crate::compile::{Built, Tools};
 use crate::launch::{self, LaunchError, LaunchFile, args};
-use crate::module::{self, ModuleError};
+use crate::module::{self, ModuleError, Request};
 use crate::names::demangle;
 use crate::npy::Array;
 
@@ -42,6 +43,8 @@ pub struct Settings {
     pub arch: Option<String>,
     /// Kernel, overriding the launch file's.
     pub kernel: Option<String>,
+    /// Compilers for modules that are source.
+    pub tools: Tools,
 }
 
 /// Why a launch could not be prepared or did not end well.
@@ -110,6 +113,8 @@ pub struct Prepared {
     pub dir: PathBuf,
     /// The kernel.
     pub kernel: Kernel,
+    /// How its code was made, if a compiler made it just now.
+    pub built: Option<Built>,
     /// Data of the arguments.
     pub data: Vec<args::Data>,
     settings: Settings,
@@ -122,6 +127,8 @@ pub struct Ran {
     pub kernel: Kernel,
     /// Its name as its author wrote it.
     pub demangled: String,
+    /// How its code was made, if a compiler made it just now.
+    pub built: Option<Built>,
     /// Counters, trace and remarks.
     pub outcome: Outcome,
     /// What they mean.
@@ -152,17 +159,29 @@ impl Prepared {
     pub fn new(launch: LaunchFile, dir: PathBuf, settings: &Settings) -> Result<Prepared, RunError> {
         let at = |line: usize| {
             let file = launch.file.clone();
-            move |error| RunError::Module { file, line, error: Box::new(error) }
+            let arch_line = launch.arch.as_ref().map_or(line, |_| launch.arch_at.line);
+            move |error| {
+                let line = if matches!(error, ModuleError::Arch(_)) { arch_line } else { line };
+                RunError::Module { file, line, error: Box::new(error) }
+            }
         };
         let path = dir.join(&launch.module);
-        let bytes = module::read(&path).map_err(at(launch.module_at.line))?;
         let name = settings.kernel.as_deref().or(launch.kernel.as_deref());
         let arch = settings.arch.as_deref().or(launch.arch.as_deref());
+        let mut options = launch.compile.clone();
+        for folder in &mut options.include {
+            *folder = dir.join(&folder);
+        }
+        let request = Request { kernel: name, arch, options: &options, tools: &settings.tools };
+        let code = module::code(&path, &request).map_err(at(launch.module_at.line))?;
+        let name = code.built.as_ref().and_then(|b| b.lowered.as_deref()).or(name);
         let line = launch.kernel_at.line;
-        let kernel = module::load(&path.display().to_string(), &bytes, name, arch).map_err(at(line))?;
+        // A compiler made it for one architecture, letters and all.
+        let arch = arch.filter(|_| code.built.is_none());
+        let kernel = module::load(&path.display().to_string(), &code.bytes, name, arch).map_err(at(line))?;
         args::check(&launch, &kernel)?;
         let data = args::load(&launch, &dir)?;
-        Ok(Prepared { launch, dir, kernel, data, settings: settings.clone() })
+        Ok(Prepared { launch, dir, kernel, built: code.built, data, settings: settings.clone() })
     }
 
     /// Runs the launch. `progress` is told the number of blocks done and of all.
@@ -207,7 +226,7 @@ impl Prepared {
             })
             .collect();
         let analysis = analyse(&self.kernel, &outcome.profile);
-        Ok(Ran { kernel: self.kernel, demangled, outcome, analysis, buffers, launch: self.launch })
+        Ok(Ran { kernel: self.kernel, demangled, built: self.built, outcome, analysis, buffers, launch: self.launch })
     }
 }
 

@@ -1,12 +1,14 @@
 //! Text that people read, one test a file: what a launch file is answered with, and what a report looks like.
 //!
 //! `launch/NAME.toml` is opened as `lanescope run` would; `launch/NAME.expected` holds the error, or the word `ready`.
+//! `compile/NAME.toml` is the same for modules that are source, with the compilers that `.ci/oracles.sh` fetches.
 //! `reports/NAME.expected` holds the report of the launch that its first line names, `trace` before the name
 //! gives the trace of its first warp, `json` the profile. `BLESS=1` writes what came out; read the difference before you commit it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use lanescope::compile::{Cache, Tools};
 use lanescope::report::{self, Input};
 use lanescope::run::{Prepared, Settings};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -17,7 +19,22 @@ fn main() {
     let mut trials = Vec::new();
     for path in files(&here.join("launch"), "toml") {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        trials.push(Trial::test(name, move || launch(&path)).with_kind("launch"));
+        trials.push(Trial::test(name, move || launch(&path, &Settings::default())).with_kind("launch"));
+    }
+    let nvrtc = here.join("../../../oracles/lib/libnvrtc-12.9.so");
+    let ptxas = here.join("../../../oracles/bin/ptxas-12.9");
+    let absent = !nvrtc.is_file() || !ptxas.is_file();
+    if absent {
+        anstream::eprintln!("skipped: kind compile needs NVIDIA's compilers; .ci/oracles.sh fetches them");
+    }
+    for path in files(&here.join("compile"), "toml") {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        // `NAME.via-ptxas.toml` is run as if with --via ptxas.
+        let via_ptxas = name.ends_with(".via-ptxas");
+        let (nvrtc, ptxas) = (Some(nvrtc.clone()), Some(ptxas.clone()));
+        let tools = Tools { nvrtc, ptxas, cache: Cache::Off, via_ptxas, ..Tools::default() };
+        let settings = Settings { tools, ..Settings::default() };
+        trials.push(Trial::test(name, move || launch(&path, &settings)).with_kind("compile").with_ignored_flag(absent));
     }
     for path in files(&here.join("reports"), "expected") {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -38,8 +55,8 @@ fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
     list
 }
 
-fn launch(path: &Path) -> Result<(), Failed> {
-    let text = match Prepared::open(path, &Settings::default()) {
+fn launch(path: &Path, settings: &Settings) -> Result<(), Failed> {
+    let text = match Prepared::open(path, settings) {
         Ok(_) => "ready\n".to_owned(),
         Err(e) => format!("{e}\n"),
     };
@@ -65,6 +82,8 @@ fn report(path: &Path) -> Result<(), Failed> {
         analysis: &ran.analysis,
         demangled: &ran.demangled,
         source: "sim",
+        level: report::Level::Sass,
+        compiler: None,
         sources: &sources,
         warnings: &[],
     };

@@ -24,6 +24,11 @@ pub struct Profile<'a> {
     pub arch: &'a str,
     /// Where the counters come from.
     pub source: &'a str,
+    /// `sass`: what the hardware counts; `ptx`: an estimate, before predication and unrolling.
+    pub level: &'static str,
+    /// The compiler, for code that was compiled just now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compiler: Option<&'a str>,
     /// Blocks.
     pub grid: [u32; 3],
     /// Threads of a block.
@@ -121,6 +126,8 @@ pub fn profile<'a>(input: &Input<'a>) -> Profile<'a> {
         demangled: input.demangled,
         arch: &kernel.arch,
         source: input.source,
+        level: input.level.name(),
+        compiler: input.compiler,
         grid: counts.shape.grid,
         block: counts.shape.block,
         warp_size: width,

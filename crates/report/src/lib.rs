@@ -13,6 +13,26 @@ use std::collections::HashMap;
 use lanescope_analysis::Analysis;
 use lanescope_ir::{Kernel, Profile};
 
+/// Which instructions the numbers are about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Level {
+    /// Machine code: what the hardware executes and counts.
+    #[default]
+    Sass,
+    /// PTX: an estimate, because ptxas has yet to predicate, unroll and merge.
+    Ptx,
+}
+
+impl Level {
+    /// As JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Sass => "sass",
+            Level::Ptx => "ptx",
+        }
+    }
+}
+
 /// What a report is made from.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
@@ -26,6 +46,10 @@ pub struct Input<'a> {
     pub demangled: &'a str,
     /// Where the counters come from: `sim`, `ncu`, `gpu`.
     pub source: &'a str,
+    /// Which instructions the numbers are about.
+    pub level: Level,
+    /// The compiler that made the code just now, if one did.
+    pub compiler: Option<&'a str>,
     /// Source text by index of the file, for those that were found.
     pub sources: &'a HashMap<u32, Vec<String>>,
     /// Remarks that belong on the first screen.

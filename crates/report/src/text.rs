@@ -10,8 +10,8 @@ use lanescope_analysis::words::{amount, at_line, count, inlined_at, lanes, perce
 use lanescope_analysis::{Cause, Line, Place};
 use lanescope_ir::{BranchKind, Op, Severity};
 
-use crate::Input;
 use crate::layout::{Align, BAD, Columns, DIM, GOOD, HEAD, PLAIN, WARN, styled, wrap};
+use crate::{Input, Level};
 
 const WIDTH: usize = 110;
 /// Causes shown before the rest is summed up.
@@ -41,13 +41,23 @@ fn head(input: &Input<'_>, out: &mut String) {
     let (shape, t) = (input.profile.shape, input.analysis.totals);
     let width = shape.warp_size.max(1);
     let origin = if input.source == "sim" { "simulated" } else { input.source };
-    let _ = writeln!(out, "{}  {}, {origin}", styled(HEAD, input.demangled), input.kernel.arch);
+    let code = match input.level {
+        Level::Sass => format!("{} SASS", input.kernel.arch),
+        Level::Ptx => "PTX".to_owned(),
+    };
+    let compiler = input.compiler.map(|c| format!(" by {c}")).unwrap_or_default();
+    let _ = writeln!(out, "{}  {code}{compiler}, {origin}", styled(HEAD, input.demangled));
     let dims = |d: [u32; 3]| format!("{} x {} x {}", d[0], d[1], d[2]);
     let threads: u64 = shape.block.iter().map(|&d| u64::from(d)).product();
     let blocks: u64 = shape.grid.iter().fold(1u64, |a, &d| a.saturating_mul(d.into()));
     let warps = blocks.saturating_mul(threads.div_ceil(width.into()));
     let noun = if warps == 1 { "warp" } else { "warps" };
     let _ = writeln!(out, "grid {}, block {}: {} {noun}", dims(shape.grid), dims(shape.block), count(warps));
+    if input.level == Level::Ptx {
+        let text = "these numbers are of PTX, an estimate: the hardware runs what ptxas makes of it, after predication \
+                    and unrolling. --via ptxas runs that.";
+        let _ = writeln!(out, "{} {}", styled(WARN, "note:"), wrap(text, WIDTH, 6));
+    }
     for w in input.warnings {
         let _ = writeln!(out, "{} {}", styled(WARN, "note:"), wrap(w, WIDTH, 6));
     }

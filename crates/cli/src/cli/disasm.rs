@@ -3,14 +3,15 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use lanescope::compile::Options;
 use lanescope::{disasm, module};
 
-use super::{Format, print, print_json};
+use super::{Format, print, print_json, tools};
 
 /// Flags of `disasm`.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// A cubin, fatbin, library, executable or static library.
+    /// A cubin, fatbin, library, executable or static library; CUDA source is compiled, PTX assembled by --via ptxas.
     file: PathBuf,
     /// List architectures and kernels instead of their code.
     #[arg(long)]
@@ -18,9 +19,11 @@ pub(super) struct Args {
     /// Only this kernel or function (mangled, demangled or base name).
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
-    /// Only this architecture, such as sm_90.
+    /// Only this architecture, such as sm_90. Source is compiled for it; for sm_90 unless it is given.
     #[arg(long, value_name = "ARCH")]
     arch: Option<String>,
+    #[command(flatten)]
+    tools: tools::Compilers,
     /// Show the encoding beside each instruction.
     #[arg(long)]
     hex: bool,
@@ -50,8 +53,26 @@ struct Functions {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     let path = args.file.display().to_string();
-    let bytes = module::read(&args.file)?;
-    let request = disasm::Request { kernel: args.kernel.clone(), arch: args.arch.clone(), hex: args.hex };
+    let tools = args.tools.tools();
+    anyhow::ensure!(
+        !module::is_ptx(&args.file) || tools.via_ptxas,
+        "{path} is PTX, which is text already\n  to see the machine code that ptxas makes of it: lanescope disasm --via \
+         ptxas {path}"
+    );
+    let options = Options::default();
+    let wanted = module::Request {
+        kernel: args.kernel.as_deref(),
+        arch: args.arch.as_deref(),
+        options: &options,
+        tools: &tools,
+    };
+    let code = module::code(&args.file, &wanted)?;
+    let (bytes, built) = (code.bytes, code.built);
+    if let Some(built) = &built {
+        tools::show_log(built)?;
+    }
+    let kernel = built.and_then(|b| b.lowered).or(args.kernel.clone());
+    let request = disasm::Request { kernel, arch: args.arch.clone(), hex: args.hex };
     if args.list {
         let entries = disasm::list(&path, &bytes, &request)?;
         match args.format {

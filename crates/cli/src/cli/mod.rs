@@ -3,6 +3,7 @@
 mod disasm;
 mod explain;
 mod run;
+mod tools;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -9,7 +9,7 @@ use lanescope::run::{Prepared, Ran, Settings, trace_view};
 use lanescope::sim::{TraceRequest, Unknown};
 use lanescope::{ir::Severity, output, sources};
 
-use super::{FINDINGS, Format, print, print_json};
+use super::{FINDINGS, Format, print, print_json, tools};
 use crate::progress::Blocks;
 
 /// Flags of `run`.
@@ -43,12 +43,15 @@ pub(super) struct Args {
     /// Folder with the source files, to show their text; the launch file's folder is searched too.
     #[arg(long, value_name = "DIR")]
     source: Option<PathBuf>,
-    /// Architecture to take from a module with several, overriding the launch file.
+    /// Architecture to compile for, or to take from a module with several, overriding the launch file.
+    /// Source is compiled for sm_90 unless something else is asked for.
     #[arg(long, value_name = "ARCH")]
     arch: Option<String>,
     /// Kernel to run, overriding the launch file.
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
+    #[command(flatten)]
+    tools: tools::Compilers,
     /// Exit with 1 if there is a finding of this severity or above.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
@@ -94,8 +97,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
         trace,
         arch: args.arch.clone(),
         kernel: args.kernel.clone(),
+        tools: args.tools.tools(),
     };
     let prepared = Prepared::open(&launch, &settings)?;
+    if let Some(built) = &prepared.built {
+        tools::show_log(built)?;
+    }
     check_trace(&prepared, trace)?;
     let dir = prepared.dir.clone();
     let blocks = Blocks::new();
@@ -151,6 +158,8 @@ fn show(args: &Args, ran: &Ran, dir: &std::path::Path) -> anyhow::Result<()> {
         analysis: &ran.analysis,
         demangled: &ran.demangled,
         source: "sim",
+        level: report::Level::Sass,
+        compiler: ran.built.as_ref().map(|b| b.compiler.as_str()),
         sources: &sources,
         warnings: &warnings,
     };

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 pub use error::{Fault, LaunchError, Position};
 use random::Bounds;
 
+use crate::compile::Options;
 use crate::dtype::Dtype;
 
 /// All buffers of a launch together may take so many bytes.
@@ -42,6 +43,8 @@ pub struct LaunchFile {
     pub block: [u32; 3],
     /// Dynamic shared memory in bytes.
     pub dynamic_shared: u32,
+    /// How a module that is source is compiled. Folders are relative to the launch file.
+    pub compile: Options,
     /// Arguments in order.
     pub args: Vec<Arg>,
 }

@@ -7,10 +7,11 @@ use toml::de::{DeTable, DeValue};
 
 use super::random::Bounds;
 use super::{Arg, Fault, LaunchError, LaunchFile, MEMORY_LIMIT, Position, Value};
+use crate::compile::Options;
 use crate::dtype::Dtype;
 use crate::names::nearest;
 
-const TOP: &[&str] = &["module", "kernel", "arch", "grid", "block", "dynamic_shared", "arg"];
+const TOP: &[&str] = &["module", "kernel", "arch", "grid", "block", "dynamic_shared", "compile", "arg"];
 const BUFFERS: &[&str] = &["npy", "zeros", "ones", "full", "random"];
 
 type Result<T> = std::result::Result<T, LaunchError>;
@@ -59,8 +60,30 @@ impl Reader<'_> {
             grid: grid.0,
             block: block.0,
             dynamic_shared,
+            compile: self.compile(root)?,
             args: self.args(root)?,
         })
+    }
+
+    fn compile(&self, root: &DeTable<'_>) -> Result<Options> {
+        let Some(node) = root.get("compile") else { return Ok(Options::default()) };
+        let Some(table) = node.get_ref().as_table() else {
+            return Err(self.wrong(node, "compile", "a table with options and include"));
+        };
+        self.known(table, &["options", "include"], "the table [compile]")?;
+        let include = self.strings(table, "include", "include = [\"../include\"]")?;
+        Ok(Options {
+            options: self.strings(table, "options", "options = [\"-DN=4\"]")?,
+            include: include.into_iter().map(PathBuf::from).collect(),
+        })
+    }
+
+    /// A list of texts; none if the key is not there.
+    fn strings(&self, table: &DeTable<'_>, key: &str, example: &str) -> Result<Vec<String>> {
+        let Some(node) = table.get(key) else { return Ok(Vec::new()) };
+        let list = node.get_ref().as_array().map(|l| l.iter().map(|n| n.get_ref().as_str().map(str::to_owned)));
+        list.and_then(|mut l| l.by_ref().collect::<Option<Vec<_>>>())
+            .ok_or_else(|| self.wrong(node, key, &format!("a list of texts such as {example}")))
     }
 
     fn args(&self, root: &DeTable<'_>) -> Result<Vec<Arg>> {

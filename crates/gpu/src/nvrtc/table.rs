@@ -67,8 +67,11 @@ impl Table {
     pub(super) fn load(path: &Path) -> Result<Table, NvrtcError> {
         // SAFETY: opening a library runs its initialisers. Those of NVRTC set up its own state and nothing of ours;
         // the caller was told to name only files that are trusted as much as any program the user runs.
-        let library = unsafe { Library::new(path) }
-            .map_err(|e| NvrtcError::Load { path: path.display().to_string(), error: e.to_string() })?;
+        let library = unsafe { Library::new(path) }.map_err(|e| {
+            // The reason is in what it was caused by.
+            let error = std::error::Error::source(&e).map_or_else(|| e.to_string(), ToString::to_string);
+            NvrtcError::Load { path: path.display().to_string(), error }
+        })?;
         let l = &library;
         // SAFETY: the types above are the declarations of nvrtc.h, which have not changed since each function was
         // added (the last of them, nvrtcGetCUBIN and nvrtcGetSupportedArchs, with CUDA 11.1 and 11.2).

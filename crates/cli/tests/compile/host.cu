@@ -1,0 +1,5 @@
+#include <stdio.h>
+
+__global__ void k() {}
+
+int main() { k<<<1, 1>>>(); }

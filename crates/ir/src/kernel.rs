@@ -90,6 +90,9 @@ pub struct Kernel {
     pub instructions: Vec<Instruction>,
     /// Text of each instruction as the disassembler prints it (without the semicolon).
     pub text: Vec<String>,
+    /// Whether each instruction is a further step of the source instruction before it (one PTX instruction can take
+    /// several). Empty if none is.
+    pub continued: Vec<bool>,
     /// The kernel's own code first, then functions it can call.
     pub functions: Vec<Function>,
     /// Tables of indirect branches.

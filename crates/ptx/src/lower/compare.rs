@@ -54,7 +54,9 @@ const NAMES: &[&str] = &[
 
 /// The comparison of operands 1 and 2 joined with operand 3, without destinations.
 fn comparison(c: &mut Cx<'_, '_>, ty: Type) -> Lowered<LaneOp> {
-    let Some(test) = c.mods.find(test) else { return c.error(c.mods.span, format!("`{}` needs a comparison", c.mods.name)) };
+    let Some(test) = c.mods.find(test) else {
+        return c.error(c.mods.span, format!("`{}` needs a comparison", c.mods.name));
+    };
     let join = c.mods.find(|m| match m {
         "and" => Some(BoolOp::And),
         "or" => Some(BoolOp::Or),

@@ -233,18 +233,16 @@ pub(super) fn call(c: &mut Cx<'_, '_>) -> Lowered<()> {
         pass(c, operand, offset, size, false)?;
     }
     match call.target.kind {
-        OperandKind::Symbol { target: Target::Function(function), .. } => {
-            match c.plan.place_of(c.module, function) {
-                Some(place) => {
-                    back(c);
-                    c.control(ControlOp::Call { target: LATER, cond: PredSrc::TRUE }, Some(Fix::Function(place)));
-                }
-                None => {
-                    let name = c.module.functions.get(function.index()).map_or("?", |f| f.name).to_owned();
-                    c.control(ControlOp::CallExternal { name, cond: PredSrc::TRUE }, None);
-                }
+        OperandKind::Symbol { target: Target::Function(function), .. } => match c.plan.place_of(c.module, function) {
+            Some(place) => {
+                back(c);
+                c.control(ControlOp::Call { target: LATER, cond: PredSrc::TRUE }, Some(Fix::Function(place)));
             }
-        }
+            None => {
+                let name = c.module.functions.get(function.index()).map_or("?", |f| f.name).to_owned();
+                c.control(ControlOp::CallExternal { name, cond: PredSrc::TRUE }, None);
+            }
+        },
         _ => {
             let target = c.src(call.target, Type::U64)?;
             back(c);
@@ -287,7 +285,10 @@ fn pass(c: &mut Cx<'_, '_>, operand: &Operand, offset: u32, size: u32, result: b
             }
             let have = variable.size().unwrap_or(u64::MAX);
             if have < u64::from(size) {
-                return c.error(operand.span, format!("`{}` has {have} bytes, where the function has {size}", variable.name));
+                return c.error(
+                    operand.span,
+                    format!("`{}` has {have} bytes, where the function has {size}", variable.name),
+                );
             }
             let align = variable.alignment();
             let (from, to) = if result { (outgoing, place.addr) } else { (place.addr, outgoing) };

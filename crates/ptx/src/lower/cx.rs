@@ -17,8 +17,8 @@ use super::plan::{CODE_BASE, CODE_STRIDE, Frame, Plan};
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 use crate::tree::{
-    AddressId, Body, Component, Function, FunctionId, FunctionKind, Instruction, LabelId, Module, Operand, OperandKind, Register,
-    RegisterId, Space, Target, Type, Variable,
+    AddressId, Body, Component, Function, FunctionId, FunctionKind, Instruction, LabelId, Module, Operand, OperandKind,
+    Register, RegisterId, Space, Target, Type, Variable,
 };
 
 /// Slots of the whole program: the stack pointer, the return address, then temporaries and registers.
@@ -313,7 +313,9 @@ impl<'m, 'a> Cx<'m, 'a> {
         if have == Type::Pred || want == Type::Pred {
             return have == want;
         }
-        let number = |ty: Type| matches!(ty, Type::U16 | Type::S16 | Type::U32 | Type::S32 | Type::U64 | Type::S64 | Type::U8 | Type::S8);
+        let number = |ty: Type| {
+            matches!(ty, Type::U16 | Type::S16 | Type::U32 | Type::S32 | Type::U64 | Type::S64 | Type::U8 | Type::S8)
+        };
         let size = if wider { have.bits() >= want.bits() } else { have.bits() == want.bits() };
         // Narrow integers share registers of any kind of bits; what is a float and what an integer must agree.
         size && !(number(have) && want.is_float() || have.is_float() && number(want))
@@ -349,7 +351,8 @@ impl<'m, 'a> Cx<'m, 'a> {
         let n = words(register.ty);
         let element = match component {
             None if register.vector > 1 => {
-                return self.error(operand.span, format!("`{}` is a vector; one element is needed here", register.name));
+                return self
+                    .error(operand.span, format!("`{}` is a vector; one element is needed here", register.name));
             }
             None | Some(Component::X) => 0,
             Some(Component::Y) => 1,
@@ -432,17 +435,26 @@ impl<'m, 'a> Cx<'m, 'a> {
             OperandKind::F32(bits) => match ty {
                 Type::F64 => f64::from(f32::from_bits(bits)).to_bits(),
                 _ if ty.bits() == 32 => u64::from(bits),
-                _ => return self.error(operand.span, format!("a number of type `.f32` where `.{}` is needed", ty.name())),
+                _ => {
+                    return self
+                        .error(operand.span, format!("a number of type `.f32` where `.{}` is needed", ty.name()));
+                }
             },
             OperandKind::F64(bits) => match ty {
                 Type::F32 => u64::from((f64::from_bits(bits) as f32).to_bits()),
                 _ if ty.bits() == 64 => bits,
-                _ => return self.error(operand.span, format!("a number of type `.f64` where `.{}` is needed", ty.name())),
+                _ => {
+                    return self
+                        .error(operand.span, format!("a number of type `.f64` where `.{}` is needed", ty.name()));
+                }
             },
             OperandKind::WarpSize => 32,
             OperandKind::Sink => return self.error(operand.span, "`_` has no value"),
             OperandKind::Invalid => return self.error(operand.span, "this operand could not be read"),
-            _ => return self.error(operand.span, format!("a register or a constant of type `.{}` is needed here", ty.name())),
+            _ => {
+                return self
+                    .error(operand.span, format!("a register or a constant of type `.{}` is needed here", ty.name()));
+            }
         };
         let value = if ty.bits() < 64 { value & ((1u64 << ty.bits()) - 1) } else { value };
         out[0] = Src::imm(value as u32);
@@ -528,7 +540,14 @@ impl<'m, 'a> Cx<'m, 'a> {
     pub(super) fn variable(&self, target: Target, span: Span) -> Lowered<(&'m Variable<'a>, Place)> {
         let at = |space, address: u64| Place {
             space,
-            addr: Addr { base: Src::ZERO, base_hi: None, uniform: None, signed: false, scale: 0, offset: address as i64 },
+            addr: Addr {
+                base: Src::ZERO,
+                base_hi: None,
+                uniform: None,
+                signed: false,
+                scale: 0,
+                offset: address as i64,
+            },
         };
         let space = |v: &Variable<'_>| match v.space {
             Space::Shared => IrSpace::Shared,
@@ -559,7 +578,9 @@ impl<'m, 'a> Cx<'m, 'a> {
                 let list = if is_param { &self.function.params } else { &self.function.returns };
                 let signature = &self.frame().signature;
                 let places = if is_param { &signature.params } else { &signature.returns };
-                let (Some(v), Some(&(offset, _))) = (list.get(i as usize), places.get(i as usize)) else { return gone() };
+                let (Some(v), Some(&(offset, _))) = (list.get(i as usize), places.get(i as usize)) else {
+                    return gone();
+                };
                 if self.function.kind == FunctionKind::Entry {
                     return Ok((v, at(IrSpace::Const(0), u64::from(launch::PARAM_BASE + offset))));
                 }
@@ -641,7 +662,8 @@ impl<'m, 'a> Cx<'m, 'a> {
                 let temp = self.temp();
                 if load {
                     self.load(Width::B32, &[Some(temp)], addr);
-                    let mut op = LaneOp::new(LaneFn::Int(IntFn::Set { cmp: lanescope_ir::op::int::Cmp::Ne, signed: false }));
+                    let mut op =
+                        LaneOp::new(LaneFn::Int(IntFn::Set { cmp: lanescope_ir::op::int::Cmp::Ne, signed: false }));
                     op.pdst[0] = Some(p);
                     op.src[0] = Src::slot(temp);
                     self.lane(op);

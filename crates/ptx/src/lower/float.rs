@@ -255,8 +255,7 @@ pub(super) fn transcendental(c: &mut Cx<'_, '_>) -> Lowered<()> {
         ("tanh", Type::F32) => FloatFn::Special(Special::Tanh),
         ("ex2" | "tanh", Type::F16 | Type::Bf16 | Type::F16x2 | Type::Bf16x2) => {
             let function = if name == "ex2" { Special::Ex2 } else { Special::Tanh };
-            let format =
-                if matches!(ty, Type::F16 | Type::F16x2) { HalfFormat::F16 } else { HalfFormat::Bf16 };
+            let format = if matches!(ty, Type::F16 | Type::F16x2) { HalfFormat::F16 } else { HalfFormat::Bf16 };
             FloatFn::SpecialHalf { function, format }
         }
         _ => return c.mods.bad_type(ty),

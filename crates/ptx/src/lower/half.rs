@@ -33,12 +33,7 @@ const MINUS_ZERO: Src = Src::imm(0x8000_8000);
 /// `add`, `sub`, `mul`, `fma`
 pub(super) fn arithmetic(c: &mut Cx<'_, '_>, format: Format) -> Lowered<()> {
     let ty = c.mods.ty()?;
-    let arith = Arith {
-        ftz: c.mods.take("ftz"),
-        sat: c.mods.take("sat"),
-        relu: c.mods.take("relu"),
-        ..arith(format)
-    };
+    let arith = Arith { ftz: c.mods.take("ftz"), sat: c.mods.take("sat"), relu: c.mods.take("relu"), ..arith(format) };
     c.mods.take("rn");
     if c.mods.take("oob") {
         return unsupported("fma.oob");

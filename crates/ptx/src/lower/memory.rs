@@ -13,8 +13,8 @@ use crate::tree::{Component, Operand, OperandKind, Space, Type};
 /// Modifiers that change neither values nor addresses here: every store is visible at once.
 fn is_hint(m: &str) -> bool {
     const HINTS: &[&str] = &[
-        "weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "cta", "cluster", "gpu", "sys", "ca", "cg",
-        "cs", "lu", "cv", "wb", "wt", "nc", "unified",
+        "weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "cta", "cluster", "gpu", "sys", "ca",
+        "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified",
     ];
     HINTS.contains(&m) || m.starts_with("L1::") || m.starts_with("L2::") || m.starts_with("level::")
 }
@@ -42,7 +42,8 @@ fn elements(c: &Cx<'_, '_>, operand: &Operand, n: usize) -> Lowered<Vec<Operand>
         OperandKind::Vector(list) => c.body.list(list).to_vec(),
         OperandKind::Register(register) if n > 1 => {
             let parts = [Component::X, Component::Y, Component::Z, Component::W];
-            let element = |&component| Operand { kind: OperandKind::Element { register, component }, span: operand.span };
+            let element =
+                |&component| Operand { kind: OperandKind::Element { register, component }, span: operand.span };
             parts.iter().take(n).map(element).collect()
         }
         _ => vec![*operand],

@@ -68,9 +68,10 @@ pub fn load(parse: &Parse<'_>, name: &str, options: Options) -> Result<Kernel, V
         Some((_, function)) if function.body.is_none() => {
             Err(Diagnostic::error(function.name_span, format!("`{name}` is declared here but not defined")))
         }
-        Some((_, function)) => {
-            Err(Diagnostic::error(function.name_span, format!("`{name}` is a function, not a kernel: it cannot be launched")))
-        }
+        Some((_, function)) => Err(Diagnostic::error(
+            function.name_span,
+            format!("`{name}` is a function, not a kernel: it cannot be launched"),
+        )),
         None => {
             let mut error = Diagnostic::error(Span::default(), format!("there is no kernel `{name}` in this text"));
             let kernels = module.functions.iter().filter(|f| f.kind == FunctionKind::Entry && f.body.is_some());
@@ -82,7 +83,10 @@ pub fn load(parse: &Parse<'_>, name: &str, options: Options) -> Result<Kernel, V
     };
     let (id, function) = function.map_err(|error| vec![error])?;
     if module.address_size == Some(32) {
-        return Err(vec![Diagnostic::error(Span::default(), "32-bit addresses (`.address_size 32`) are not supported")]);
+        return Err(vec![Diagnostic::error(
+            Span::default(),
+            "32-bit addresses (`.address_size 32`) are not supported",
+        )]);
     }
     let mut plan = plan::plan(module, id, options.stack);
     let mut diagnostics = std::mem::take(&mut plan.diagnostics);
@@ -97,7 +101,10 @@ pub fn load(parse: &Parse<'_>, name: &str, options: Options) -> Result<Kernel, V
         }
     }
     if pool.exhausted || program.steps() > MAX_STEPS {
-        diagnostics.push(Diagnostic::error(function.name_span, format!("`{name}` is too large: more than 65,000 registers or 16 million steps")));
+        diagnostics.push(Diagnostic::error(
+            function.name_span,
+            format!("`{name}` is too large: more than 65,000 registers or 16 million steps"),
+        ));
     }
     if !diagnostics.is_empty() {
         diagnostics.truncate(MAX_DIAGNOSTICS);
@@ -105,8 +112,9 @@ pub fn load(parse: &Parse<'_>, name: &str, options: Options) -> Result<Kernel, V
     }
     let mut kernel = program.finish();
     shape(&mut kernel, module, function, &plan, &pool);
-    lanescope_ir::verify::verify(&kernel)
-        .map_err(|why| vec![Diagnostic::error(function.name_span, format!("the lowered kernel is inconsistent: {why}"))])?;
+    lanescope_ir::verify::verify(&kernel).map_err(|why| {
+        vec![Diagnostic::error(function.name_span, format!("the lowered kernel is inconsistent: {why}"))]
+    })?;
     Ok(kernel)
 }
 
@@ -214,7 +222,8 @@ impl Program {
             let kernel = &mut self.kernel;
             kernel.instructions.push(Instruction { pc: 16 * at as u32, guard: step.guard, uniform: false, op });
             kernel.text.push(text);
-            let location = instruction.and_then(|i| i.location).and_then(|id| locations.get(id.index()).copied()).flatten();
+            let location =
+                instruction.and_then(|i| i.location).and_then(|id| locations.get(id.index()).copied()).flatten();
             self.locations.push(location);
         }
         for (at, start, labels) in branches {
@@ -230,7 +239,13 @@ impl Program {
             });
         }
         let len = self.steps() as u32 - first;
-        self.kernel.functions.push(IrFunction { name: name.to_owned(), base, first: InstId(first), len, local: Vec::new() });
+        self.kernel.functions.push(IrFunction {
+            name: name.to_owned(),
+            base,
+            first: InstId(first),
+            len,
+            local: Vec::new(),
+        });
     }
 
     /// The kernel with calls resolved.
@@ -311,8 +326,8 @@ fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
         "testp" => float::test(c),
         "and" | "or" | "xor" | "not" | "cnot" => int::logic(c),
         "lop3" => int::lop3(c),
-        "shl" | "shr" | "shf" | "bfe" | "bfi" | "bfind" | "clz" | "popc" | "brev" | "prmt" | "szext" | "bmsk" | "fns"
-        | "dp4a" | "dp2a" => int::bits(c),
+        "shl" | "shr" | "shf" | "bfe" | "bfi" | "bfind" | "clz" | "popc" | "brev" | "prmt" | "szext" | "bmsk"
+        | "fns" | "dp4a" | "dp2a" => int::bits(c),
         "setp" => compare::setp(c),
         "set" => compare::set(c),
         "selp" => compare::selp(c),
@@ -328,7 +343,8 @@ fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
         "mapa" | "getctarank" => memory::cluster_address(c),
         "atom" | "red" => atomic::lower(c),
         // Every store is visible at once, and caches are not looked at.
-        "prefetch" | "prefetchu" | "applypriority" | "discard" | "membar" | "fence" | "griddepcontrol" | "setmaxnreg" => {
+        "prefetch" | "prefetchu" | "applypriority" | "discard" | "membar" | "fence" | "griddepcontrol"
+        | "setmaxnreg" => {
             c.emit(Op::Nop);
             Ok(())
         }
@@ -355,7 +371,11 @@ fn ends(step: &Step) -> bool {
     matches!(
         step.op,
         Op::Control(
-            ControlOp::Exit { .. } | ControlOp::Return { .. } | ControlOp::Trap | ControlOp::BranchIndirect { .. } | ControlOp::Branch { .. }
+            ControlOp::Exit { .. }
+                | ControlOp::Return { .. }
+                | ControlOp::Trap
+                | ControlOp::BranchIndirect { .. }
+                | ControlOp::Branch { .. }
         )
     )
 }
@@ -393,6 +413,7 @@ fn shape(kernel: &mut Kernel, module: &Module<'_>, function: &Function<'_>, plan
         .iter()
         .filter_map(|(id, &address)| Some((address, module.functions.get(id.index())?.name.to_owned())))
         .collect();
-    let hidden = module.variables.iter().filter(|v| v.linkage == Linkage::Extern && v.space == crate::tree::Space::Global);
+    let hidden =
+        module.variables.iter().filter(|v| v.linkage == Linkage::Extern && v.space == crate::tree::Space::Global);
     kernel.warnings = hidden.map(|v| format!("variable `{}` is defined in another module", v.name)).collect();
 }

@@ -82,7 +82,8 @@ impl<'a> Mods<'a> {
 
     fn wrong_types(&self, wanted: usize) -> super::fail::Fail {
         let s = if wanted == 1 { "" } else { "s" };
-        Diagnostic::error(self.span, format!("`{}` needs {wanted} type{s} and has {}", self.text, self.types.len())).into()
+        Diagnostic::error(self.span, format!("`{}` needs {wanted} type{s} and has {}", self.text, self.types.len()))
+            .into()
     }
 
     /// A rounding of floats: `.rn` and so on.

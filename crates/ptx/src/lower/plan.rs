@@ -19,8 +19,8 @@ use lanescope_ir::GlobalVar;
 
 use crate::diagnostic::Diagnostic;
 use crate::tree::{
-    Body, Function, FunctionId, Initializer, LocalId, Module, OperandKind, Prototype, RelocationTarget, Space, TableKind,
-    Target, Type, Variable, VariableId,
+    Body, Function, FunctionId, Initializer, LocalId, Module, OperandKind, Prototype, RelocationTarget, Space,
+    TableKind, Target, Type, Variable, VariableId,
 };
 
 /// First address of device variables.
@@ -184,7 +184,8 @@ impl<'m, 'a> Planner<'m, 'a> {
             return None;
         }
         if self.plan.functions.len() >= MAX_FUNCTIONS {
-            let error = Diagnostic::error(function.name_span, format!("more than {MAX_FUNCTIONS} functions are reachable"));
+            let error =
+                Diagnostic::error(function.name_span, format!("more than {MAX_FUNCTIONS} functions are reachable"));
             self.plan.diagnostics.push(error);
             return None;
         }
@@ -309,7 +310,10 @@ impl<'m, 'a> Planner<'m, 'a> {
                 let key = (id, LocalId(local as u32));
                 let address = match variable.space {
                     Space::Shared if variable.dims.first() == Some(&None) => {
-                        self.error(variable, format!("`{}`: an open .shared array must stand outside of functions", variable.name));
+                        self.error(
+                            variable,
+                            format!("`{}`: an open .shared array must stand outside of functions", variable.name),
+                        );
                         None
                     }
                     Space::Shared => self.place_shared(variable, &mut shared),
@@ -407,7 +411,8 @@ impl<'m, 'a> Planner<'m, 'a> {
         if again.contains(&true) || moves {
             depth += u64::from(reserve);
         }
-        self.plan.local_size = u32::try_from(depth).unwrap_or(u32::MAX).checked_next_multiple_of(16).unwrap_or(u32::MAX);
+        self.plan.local_size =
+            u32::try_from(depth).unwrap_or(u32::MAX).checked_next_multiple_of(16).unwrap_or(u32::MAX);
     }
 
     fn frame(&mut self, at: usize, calls: bool, again: bool) -> Frame {
@@ -415,7 +420,8 @@ impl<'m, 'a> Planner<'m, 'a> {
         let id = self.plan.functions[at];
         let Some(function) = self.function(id) else { return frame };
         let Some(body) = &function.body else { return frame };
-        let too_large = |name: &str| Diagnostic::error(function.name_span, format!("the stack frame of `{name}` is too large"));
+        let too_large =
+            |name: &str| Diagnostic::error(function.name_span, format!("the stack frame of `{name}` is too large"));
         match Signature::new(&function.returns, &function.params) {
             Some(signature) => frame.signature = signature,
             None => self.plan.diagnostics.push(too_large(function.name)),
@@ -454,7 +460,8 @@ impl<'m, 'a> Planner<'m, 'a> {
         if at != 0 && again {
             end = end.next_multiple_of(4);
             frame.saves = Some(u32::try_from(end).unwrap_or(u32::MAX));
-            let words = |r: &crate::tree::Register<'_>| u64::from(r.ty.bits().div_ceil(32).max(1)) * u64::from(r.vector.max(1));
+            let words =
+                |r: &crate::tree::Register<'_>| u64::from(r.ty.bits().div_ceil(32).max(1)) * u64::from(r.vector.max(1));
             // One more for the frame's own place where the stack moves.
             end += 4 * (body.registers.iter().map(words).sum::<u64>() + 1);
         }

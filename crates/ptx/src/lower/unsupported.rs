@@ -23,8 +23,24 @@ pub(super) fn kind(name: &str) -> &'static str {
 
 /// Instructions that do nothing but write their first operand, so that it can be marked unknown instead.
 fn only_writes(name: &str) -> bool {
-    matches!(name, "mma" | "ldmatrix" | "movmatrix" | "tex" | "tld4" | "txq" | "suld" | "suq" | "istypep" | "cvt" | "slct" | "isspacep" | "fma" | "min" | "max")
-        || (name.starts_with('v') && name != "vote")
+    matches!(
+        name,
+        "mma"
+            | "ldmatrix"
+            | "movmatrix"
+            | "tex"
+            | "tld4"
+            | "txq"
+            | "suld"
+            | "suq"
+            | "istypep"
+            | "cvt"
+            | "slct"
+            | "isspacep"
+            | "fma"
+            | "min"
+            | "max"
+    ) || (name.starts_with('v') && name != "vote")
 }
 
 /// Puts the instruction there as one that is refused if it is executed.

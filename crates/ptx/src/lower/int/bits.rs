@@ -207,7 +207,9 @@ fn dot(c: &mut Cx<'_, '_>) -> Lowered<()> {
     let f = match (c.mods.name, high || low) {
         ("dp4a", false) => IntFn::Dp4a { a: a.is_signed(), b: b.is_signed() },
         ("dp2a", true) => IntFn::Dp2a { a: a.is_signed(), b: b.is_signed(), high },
-        _ => return c.error(c.mods.span, format!("`{}` needs `.lo` or `.hi` if and only if it is `dp2a`", c.mods.name)),
+        _ => {
+            return c.error(c.mods.span, format!("`{}` needs `.lo` or `.hi` if and only if it is `dp2a`", c.mods.name));
+        }
     };
     let d = dst(c, Type::B32)?;
     let [x, y, z] = sources(c, Type::B32)?;

@@ -328,6 +328,35 @@ pub enum SimError {
         /// Who waits where.
         waiting: Vec<Position>,
     },
+    /// Lanes go round a loop for ever, on a machine that lets the others of their warp run only afterwards.
+    #[error(
+        "deadlock in block {block:?}: warp {} lanes {} go round `{}` (pc {:#06x}) to `{}` (pc {:#06x}) without any change, and \
+         the other lanes of the warp wait for them on the stack{}",
+        .first.warp, .first.lanes, .first.text, .first.pc, .last.text, .last.pc, Positions(.waiting)
+    )]
+    SpinDeadlock {
+        /// Block.
+        block: [u32; 3],
+        /// The lanes that spin, at the first instruction of their loop.
+        first: Box<Position>,
+        /// The same lanes at the branch back.
+        last: Box<Position>,
+        /// Who waits where, in all warps of the block.
+        waiting: Vec<Position>,
+    },
+    /// A convergence model that cannot run this kernel.
+    #[error("model {model} cannot run {kernel}: {why}")]
+    WrongModel {
+        /// The model.
+        model: crate::launch::Model,
+        /// The kernel.
+        kernel: String,
+        /// Why, and what can.
+        why: String,
+    },
+    /// A warp size that is not implemented.
+    #[error("a warp size of {0} is not implemented yet; 32 is")]
+    WarpSize(u32),
     /// The instruction limit was reached.
     #[error("stopped after {limit} warp instructions; block {block:?} was at{}", Positions(.at))]
     MaxInst {
@@ -364,6 +393,7 @@ impl SimError {
             | SimError::Trap { site, .. }
             | SimError::BadBarrier { site, .. }
             | SimError::UnknownValue { site, .. } => Some(site.inst),
+            SimError::SpinDeadlock { last, .. } => Some(last.inst),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! What a launch is given and what it gives back.
 
-use lanescope_ir::{LaneMask, Profile};
+use lanescope_ir::{Kernel, LaneMask, Profile};
 
 /// High word of the generic addresses of shared memory: `SR_SWINHI`, and the high word of the window's base.
 pub const SHARED_WINDOW_HI: u32 = 0x7001;
@@ -50,6 +50,35 @@ pub struct TraceRequest {
     pub max_steps: usize,
 }
 
+/// How the lanes of a warp split and rejoin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Model {
+    /// Convergence barriers, as machine code of Volta and later names them.
+    #[default]
+    Barrier,
+    /// Joins at immediate post-dominators, with progress for every lane: PTX.
+    Ipdom,
+    /// Joins at immediate post-dominators, strictly as a stack: PTX on machines before Volta.
+    Stack,
+}
+
+impl Model {
+    /// The model that runs a kernel as its own machine would.
+    pub fn of(kernel: &Kernel) -> Model {
+        if kernel.arch == "ptx" { Model::Ipdom } else { Model::Barrier }
+    }
+}
+
+impl std::fmt::Display for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Model::Barrier => "barrier",
+            Model::Ipdom => "ipdom",
+            Model::Stack => "stack",
+        })
+    }
+}
+
 /// How to run. Results do not depend on `threads`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -66,6 +95,10 @@ pub struct Options {
     /// Groups parked at the same place merge when a memory instruction is issued. So Nsight's source counters come out, which
     /// instrument memory instructions; without instrumentation the hardware does not do it.
     pub merge_at_memory: bool,
+    /// How lanes split and rejoin. Machine code needs [`Model::Barrier`], PTX one of the others.
+    pub model: Model,
+    /// Lanes of a warp. Only 32 is implemented.
+    pub warp_size: u32,
 }
 
 impl Default for Options {
@@ -77,6 +110,8 @@ impl Default for Options {
             trace: None,
             loops: true,
             merge_at_memory: true,
+            model: Model::Barrier,
+            warp_size: 32,
         }
     }
 }

@@ -12,23 +12,54 @@ mod launch;
 mod memory;
 mod rows;
 
-use lanescope_ir::Kernel;
+use lanescope_ir::{Kernel, Op};
+
+use convergence::{Convergence, JoinPoints};
 
 pub use error::{AccessKind, BadAccess, Nearest, Position, SimError, Site};
 pub use launch::{
-    LOCAL_WINDOW, LOCAL_WINDOW_HI, Launch, Options, Outcome, Progress, SHARED_WINDOW, SHARED_WINDOW_HI, SM_COUNT,
-    Trace, TraceEvent, TraceRequest, TraceStep, Unknown, UnknownBytes,
+    LOCAL_WINDOW, LOCAL_WINDOW_HI, Launch, Model, Options, Outcome, Progress, SHARED_WINDOW, SHARED_WINDOW_HI,
+    SM_COUNT, Trace, TraceEvent, TraceRequest, TraceStep, Unknown, UnknownBytes,
 };
 pub use memory::GlobalMemory;
 
-/// Runs a kernel with convergence barriers (Volta and later).
+/// Runs a kernel with the convergence model that the options name.
 pub fn simulate(
     kernel: &Kernel,
     launch: &Launch,
     memory: &mut GlobalMemory,
     progress: Option<Progress<'_>>,
 ) -> Result<Outcome, SimError> {
-    simulate_with::<convergence::Barrier>(kernel, &(), launch, memory, progress)
+    let model = launch.options.model;
+    permit(kernel, model)?;
+    match model {
+        Model::Barrier => simulate_with::<convergence::Barrier>(kernel, &(), launch, memory, progress),
+        Model::Ipdom => simulate_with::<convergence::Ipdom>(kernel, &JoinPoints::new(kernel), launch, memory, progress),
+        Model::Stack => simulate_with::<convergence::Stack>(kernel, &JoinPoints::new(kernel), launch, memory, progress),
+    }
+}
+
+/// Refuses a model that does not fit what the kernel says, or does not say, about convergence.
+fn permit(kernel: &Kernel, model: Model) -> Result<(), SimError> {
+    let wrong = |why: String| Err(SimError::WrongModel { model, kernel: kernel.name.clone(), why });
+    let foreign = |op: &Op| matches!(op, Op::Control(c) if !convergence::Ipdom::supports(c));
+    match model {
+        Model::Barrier if kernel.arch == "ptx" => {
+            wrong("PTX names no convergence barriers; use model ipdom or stack".to_owned())
+        }
+        Model::Barrier => Ok(()),
+        Model::Ipdom | Model::Stack if kernel.arch.starts_with("sm_") => wrong(format!(
+            "it is machine code of {}, which says itself where lanes rejoin; use model barrier",
+            kernel.arch
+        )),
+        Model::Ipdom | Model::Stack => match kernel.instructions.iter().position(|i| foreign(&i.op)) {
+            Some(at) => {
+                let text = kernel.text.get(at).map_or("", String::as_str);
+                wrong(format!("`{text}` is an operation of convergence barriers; use model barrier"))
+            }
+            None => Ok(()),
+        },
+    }
 }
 
 /// Runs a kernel with another convergence model.

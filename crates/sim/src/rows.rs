@@ -220,6 +220,23 @@ impl RowFile {
         &mut self.rows[at]
     }
 
+    /// The registers of a warp.
+    pub(crate) fn registers(&self, warp: u32) -> impl Iterator<Item = &Row> {
+        let own = self.slots - EXTRA_SLOTS;
+        (0..own).map(move |slot| &self.rows[self.at(slot, warp)])
+    }
+
+    /// A register of a warp; the kernel's own come first.
+    pub(crate) fn register(&self, slot: u32, warp: u32) -> Option<&Row> {
+        (slot < self.slots - EXTRA_SLOTS).then(|| &self.rows[self.at(slot, warp)])
+    }
+
+    /// The predicates of a warp.
+    pub(crate) fn predicates(&self, warp: u32) -> impl Iterator<Item = u32> {
+        let own = self.npreds - EXTRA_PREDS;
+        (0..own).map(move |pred| self.preds[self.at(pred, warp)])
+    }
+
     /// Writes the lanes of `mask`.
     #[inline]
     pub(crate) fn write(&mut self, dst: u32, warp: u32, mask: u32, value: &Row) {

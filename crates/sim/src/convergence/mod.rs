@@ -6,19 +6,26 @@
 //! The engine keeps the running group's position in a local and hands the next one over with each operation
 //! as `next`, so straight-line code costs nothing here.
 //!
-//! [`Barrier`] is Volta and later, exactly as measured on an H200. The trait also fits a stack of tokens (Pascal:
-//! [`Convergence::push_token`], [`Convergence::pop_token`]) and joins at immediate post-dominators (PTX:
-//! [`Convergence::stop_pc`]).
+//! [`Barrier`] is Volta and later, exactly as measured on an H200. [`Ipdom`] joins at immediate post-dominators (PTX), and
+//! [`Stack`] does so strictly as a stack (before Volta); both use [`Convergence::stop_pc`]. The trait also fits a stack of
+//! tokens (machine code of Pascal: [`Convergence::push_token`], [`Convergence::pop_token`]).
 
 mod barrier;
 mod collective;
 mod indirect;
+mod ipdom;
+mod join_points;
+mod joins;
 mod pool;
+mod stack;
 
 use lanescope_ir::LaneMask;
 use lanescope_ir::op::control::ControlOp;
 
 pub use barrier::Barrier;
+pub use ipdom::{Ipdom, PostDominator};
+pub use join_points::JoinPoints;
+pub use stack::Stack;
 
 /// Lanes that stand at one instruction and execute together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +113,17 @@ pub struct Waiting {
     pub why: Reason,
 }
 
+/// What becomes of a group that goes round a loop without any change while other lanes of its warp wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spins {
+    /// The model takes care of progress by itself.
+    Ignored,
+    /// It gives way: [`Convergence::give_way`].
+    GiveWay,
+    /// It never ends unless another warp ends it: the launch is stopped with a report.
+    Stuck,
+}
+
 /// Convergence state of one warp.
 ///
 /// `lanes` arguments are always lanes of the running group; a model ignores others. Every operation that may end the running
@@ -114,6 +132,12 @@ pub struct Waiting {
 pub trait Convergence: Sized + Clone + Send {
     /// What the model must know about the kernel (join points); `()` if nothing.
     type Plan: Sync;
+
+    /// Whether the model must hear of every call and return ([`call`](Convergence::call), [`ret`](Convergence::ret)). If not,
+    /// those that do not split the group are no different from jumps.
+    const CALLS: bool = false;
+    /// What becomes of groups that spin.
+    const SPINS: Spins = Spins::Ignored;
 
     /// All of `lanes` at `entry`.
     fn new(plan: &Self::Plan, lanes: LaneMask, entry: u32) -> Self;
@@ -148,6 +172,14 @@ pub trait Convergence: Sized + Clone + Send {
     /// An indirect branch, call or return: each group of `targets` (distinct `pc`, disjoint lanes) goes to its target, lanes in none of them to `next`.
     /// True if the group split.
     fn indirect(&mut self, targets: &[Group], next: u32) -> bool;
+    /// A call, direct or not; as [`indirect`](Convergence::indirect). It returns to `next`.
+    fn call(&mut self, targets: &[Group], next: u32) -> bool {
+        self.indirect(targets, next)
+    }
+    /// A return; as [`indirect`](Convergence::indirect).
+    fn ret(&mut self, targets: &[Group], next: u32) -> bool {
+        self.indirect(targets, next)
+    }
     /// `lanes` leave, the rest of the group goes on at `next`. True if both are non-empty.
     fn exit(&mut self, lanes: LaneMask, next: u32) -> bool;
 
@@ -170,6 +202,9 @@ pub trait Convergence: Sized + Clone + Send {
     fn end_collective(&mut self, next: u32);
     /// YIELD or NANOSLEEP; the group goes on at `next`, now or later.
     fn yield_now(&mut self, kind: YieldKind, next: u32);
+
+    /// The running group makes no progress by itself; others of its warp may run.
+    fn give_way(&mut self) {}
 
     /// The running group waits at a barrier of the block, on behalf of `lanes` (those whose guard holds; none: nothing happens), and with it
     /// the whole warp: no parked group runs meanwhile. It goes on at `next` when [`release_block`](Convergence::release_block) names one of its lanes.

@@ -96,7 +96,13 @@ impl<C: Convergence> Block<C> {
             trace,
             poison,
         };
-        self.tiles[at].run(&mut env, budget.min(TURN))?;
+        if let Err(mut error) = self.tiles[at].run(&mut env, budget.min(TURN)) {
+            if let SimError::SpinDeadlock { first, waiting, .. } = &mut error {
+                *waiting = self.positions(b);
+                waiting.retain(|p| p.warp == first.warp && p.lanes != first.lanes);
+            }
+            return Err(error);
+        }
         self.next = (at + 1) % n;
         for r in std::mem::take(&mut self.barriers.released) {
             let (tile, index) = (r.warp as usize / TILE, r.warp as usize % TILE);

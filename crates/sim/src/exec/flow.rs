@@ -6,7 +6,7 @@ use lanescope_ir::LaneMask;
 
 use super::Where;
 use super::barrier::Arrival;
-use super::program::{Flow, FlowInst, Inst, NONE, SyncLanes};
+use super::program::{Flow, FlowInst, Inst, NONE, SyncLanes, Transfer};
 use super::tile::{Env, Tile};
 use crate::convergence::{Convergence, Group, SyncMode, SyncPart, YieldKind};
 use crate::error::SimError;
@@ -86,6 +86,13 @@ fn rare<C: Convergence>(
     w.conv.set_pc(at);
     match &op.flow {
         Flow::Branch(_) => {}
+        Flow::Call(target) => {
+            let stay = r.active & !exec;
+            if op.counter != NONE {
+                env.counters.branch(op.counter, exec.count_ones(), stay.count_ones(), stay != 0);
+            }
+            w.conv.call(&[Group { pc: *target, mask: mask(exec) }], next);
+        }
         Flow::BranchIf { target, mask: wanted, converged } => {
             let wanted = wanted.as_ref().map_or(u32::MAX, |m| read(m).0[lowest]);
             // The lanes whose guard holds must be all of the mask. BRA.DIV takes the whole group along if they are not.
@@ -100,7 +107,7 @@ fn rare<C: Convergence>(
             }
             return Ok(());
         }
-        Flow::Indirect { lo, hi, base } => {
+        Flow::Indirect { lo, hi, base, how } => {
             let (lo, hi) = (read(lo), read(hi));
             // By target; few are expected.
             let mut by_target: BTreeMap<u32, u32> = BTreeMap::new();
@@ -127,13 +134,17 @@ fn rare<C: Convergence>(
                 *back |= by_target.get(&header).copied().unwrap_or(0);
             }
             match by_target.first_key_value() {
-                Some((&target, _)) if !split => {
+                Some((&target, _)) if !split && (*how == Transfer::Jump || !C::CALLS) => {
                     w.go(target);
                     return Ok(());
                 }
                 _ => {
                     let groups: Vec<Group> = by_target.iter().map(|(&pc, &m)| Group { pc, mask: mask(m) }).collect();
-                    w.conv.indirect(&groups, next);
+                    match how {
+                        Transfer::Jump => w.conv.indirect(&groups, next),
+                        Transfer::Call => w.conv.call(&groups, next),
+                        Transfer::Return => w.conv.ret(&groups, next),
+                    };
                 }
             }
         }

@@ -295,6 +295,9 @@ pub(crate) fn simulate<C: Convergence>(
     progress: Option<Progress<'_>>,
 ) -> Result<Outcome, SimError> {
     verify::verify(kernel).map_err(SimError::BadKernel)?;
+    if launch.options.warp_size != 32 {
+        return Err(SimError::WarpSize(launch.options.warp_size));
+    }
     check(kernel, launch)?;
     memory.place_globals(&kernel.globals)?;
     let options = &launch.options;

@@ -13,6 +13,7 @@ pub(crate) mod loops;
 pub(crate) mod mem;
 pub(crate) mod poison;
 pub(crate) mod program;
+pub(crate) mod spin;
 pub(crate) mod tile;
 pub(crate) mod trace;
 pub(crate) mod warp;

@@ -60,6 +60,11 @@ pub(crate) struct MemInst {
 }
 
 impl MemInst {
+    /// Whether it may change memory in a way that no register shows.
+    pub(crate) fn changes_memory(&self) -> bool {
+        matches!(self.kind, MemKind::Store { .. } | MemKind::Atomic { returns: false, .. })
+    }
+
     /// Whether groups that are parked at the same place merge when it is issued. As measured: all loads, stores and
     /// atomics except loads of constants and stores to local memory.
     fn merges(kind: &MemKind, space: Space) -> bool {
@@ -88,9 +93,19 @@ pub(crate) enum SyncLanes {
     Exclusive(Operand),
 }
 
+/// Why lanes go to a place that a register names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transfer {
+    Jump,
+    Call,
+    Return,
+}
+
 /// An operation that may end the running group.
 pub(crate) enum Flow {
     Branch(u32),
+    /// A direct call, for models that follow calls.
+    Call(u32),
     /// BRA.DIV and BRA.CONV.
     BranchIf {
         target: u32,
@@ -101,6 +116,7 @@ pub(crate) enum Flow {
         lo: Operand,
         hi: Operand,
         base: u64,
+        how: Transfer,
     },
     External(String),
     Exit,
@@ -300,8 +316,8 @@ impl Resolver<'_> {
         })
     }
 
-    fn indirect(&mut self, t: &Indirect) -> Result<Flow, SimError> {
-        Ok(Flow::Indirect { lo: self.src(t.reg[0])?, hi: self.src(t.reg[1])?, base: t.base })
+    fn indirect(&mut self, t: &Indirect, how: Transfer) -> Result<Flow, SimError> {
+        Ok(Flow::Indirect { lo: self.src(t.reg[0])?, hi: self.src(t.reg[1])?, base: t.base, how })
     }
 
     /// A control operation: what it is, and its second predicate.
@@ -318,9 +334,9 @@ impl Resolver<'_> {
                 let mask = mask.map(|m| self.src(m)).transpose()?;
                 (Flow::BranchIf { target: target.0, mask, converged: true }, *cond)
             }
-            ControlOp::BranchIndirect { target, cond }
-            | ControlOp::CallIndirect { target, cond }
-            | ControlOp::Return { target, cond } => (self.indirect(target)?, *cond),
+            ControlOp::BranchIndirect { target, cond } => (self.indirect(target, Transfer::Jump)?, *cond),
+            ControlOp::CallIndirect { target, cond } => (self.indirect(target, Transfer::Call)?, *cond),
+            ControlOp::Return { target, cond } => (self.indirect(target, Transfer::Return)?, *cond),
             ControlOp::CallExternal { name, cond } => (Flow::External(name.clone()), *cond),
             ControlOp::Exit { cond } => (Flow::Exit, *cond),
             ControlOp::Sync { bar, cond } => (Flow::Sync(self.bar(*bar)?), *cond),
@@ -443,6 +459,11 @@ impl Program {
                 ordered |= order_matters(*op, *ty, dst.iter().any(Option::is_some) || pdst.is_some());
             }
             if let (Kind::Flow(f), Op::Control(op)) = (&mut kind, &inst.op) {
+                if C::CALLS
+                    && let (Flow::Branch(target), ControlOp::Call { .. }) = (&f.flow, op)
+                {
+                    f.flow = Flow::Call(*target);
+                }
                 let conditional = |cond: &PredSrc| !inst.guard.is_true() || !cond.is_true();
                 let info = match op {
                     ControlOp::Branch { cond, .. } if conditional(cond) => Some((BranchKind::Branch, false)),

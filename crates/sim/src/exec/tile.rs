@@ -15,10 +15,11 @@ use super::flow;
 use super::mem::Access;
 use super::poison::Poison;
 use super::program::{BarrierInst, Inst, Kind, NONE};
+use super::spin::Watch;
 use super::trace::Tracer;
 use super::warp::Across;
 use super::{BlockCx, Where};
-use crate::convergence::Convergence;
+use crate::convergence::{Convergence, Spins};
 use crate::error::SimError;
 use crate::memory::local::Local;
 use crate::memory::words::lanes;
@@ -42,6 +43,8 @@ pub(crate) struct Warp<C> {
     pub(crate) parked: bool,
     /// When it ran last.
     stamp: u64,
+    /// Stores and reductions it has issued, for models on which spinning lanes are stuck.
+    pub(crate) stores: u64,
     /// Result of the last reducing block barrier.
     pub(crate) result: u32,
 }
@@ -57,6 +60,7 @@ impl<C: Convergence> Warp<C> {
             exited: 0,
             parked: false,
             stamp: 0,
+            stores: 0,
             result: 0,
         };
         w.refresh();
@@ -137,6 +141,8 @@ pub(crate) struct Tile<C> {
     pub(crate) loops: Vec<LoopState>,
     stamp: u64,
     runs: Vec<Run>,
+    /// For each warp, if the model looks for spinning lanes.
+    pub(crate) watches: Vec<Watch>,
 }
 
 impl<C: Convergence> Tile<C> {
@@ -152,6 +158,7 @@ impl<C: Convergence> Tile<C> {
             loops: vec![LoopState::default(); loops * n],
             stamp: 0,
             runs: Vec::with_capacity(n),
+            watches: if C::SPINS == Spins::Ignored { Vec::new() } else { vec![Watch::default(); n] },
         };
         tile.set_registers(block);
         tile
@@ -174,6 +181,7 @@ impl<C: Convergence> Tile<C> {
         self.set_registers(block);
         self.local.iter_mut().for_each(Local::clear);
         self.loops.fill(LoopState::default());
+        self.watches.iter_mut().for_each(Watch::clear);
         self.stamp = 0;
         for w in &mut self.warps {
             w.conv.reset(LaneMask(w.lanes.into()), 0);
@@ -280,6 +288,9 @@ impl<C: Convergence> Tile<C> {
                 Kind::Flow(op) => {
                     for r in runs {
                         flow::run(self, env, at, inst, op, *r)?;
+                        if C::SPINS != Spins::Ignored {
+                            self.look_for_spin(env, at, *r)?;
+                        }
                         if WATCHED
                             && let Some(trace) = env.trace.as_deref_mut()
                             && trace.wants(self.first + r.warp)
@@ -340,6 +351,9 @@ impl<C: Convergence> Tile<C> {
                     hint: env.hint,
                 }
                 .run(m, r.active, exec, inst.uniform)?;
+                if C::SPINS == Spins::Stuck && m.changes_memory() {
+                    w.stores += 1;
+                }
                 if w.parked && m.merges {
                     w.conv.memory_issued();
                     w.parked = w.conv.has_parked();

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use half::{bf16, f16};
 use lanescope_ptx::{Parse, lower};
-use lanescope_sim::{GlobalMemory, Launch, Options};
+use lanescope_sim::{GlobalMemory, Launch, Model, Options};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -110,8 +110,13 @@ fn run(parse: &Parse<'_>, op: &Operation, rows: &[u8]) -> Result<Vec<u64>, Strin
         local_window: lanescope_sim::LOCAL_WINDOW,
     };
     let bank0 = lower::launch_constants(&geometry, &params);
-    let launch =
-        Launch { grid, block, dynamic_shared: 0, bank0, options: Options { threads: 1, ..Options::default() } };
+    let launch = Launch {
+        grid,
+        block,
+        dynamic_shared: 0,
+        bank0,
+        options: Options { threads: 1, model: Model::of(&kernel), ..Options::default() },
+    };
     lanescope_sim::simulate(&kernel, &launch, &mut memory, None).map_err(|e| e.to_string())?;
     let out = memory.read(output, 8 * op.rows as u64).ok_or("the output buffer is gone")?;
     let w = width(&op.output);

@@ -229,8 +229,8 @@ pub enum Kind {
     Number,
     /// NaN.
     NotANumber,
-    /// Neither infinite, NaN, subnormal nor zero.
+    /// Neither infinite, NaN nor subnormal. Zero is normal.
     Normal,
-    /// Subnormal. Zero is not, though the PTX manual has it otherwise (measured on an H200).
+    /// Subnormal.
     Subnormal,
 }

@@ -472,7 +472,7 @@ pub enum IntFn {
         /// Sign extension.
         signed: bool,
     },
-    /// [`IntFn::Bfe`] of `(s0, s1)` with `s2` and `s3`. PTX `bfe.s64`.
+    /// [`IntFn::Bfe`] of `(s0, s1)` with `s2` and `s3`, of which all bits count. PTX `bfe.s64`.
     Bfe64 {
         /// Sign extension.
         signed: bool,
@@ -480,7 +480,7 @@ pub enum IntFn {
     /// The low `s3` bits of `s0` put over those of `s1` from bit `s2` on; of both numbers the low 8 bits count.
     /// PTX `bfi.b32`.
     Bfi,
-    /// [`IntFn::Bfi`] of `(s0, s1)` into `(s2, s3)` with `s4` and `s5`. PTX `bfi.b64`.
+    /// [`IntFn::Bfi`] of `(s0, s1)` into `(s2, s3)` with `s4` and `s5`, of which all bits count. PTX `bfi.b64`.
     Bfi64,
     /// `d0 = s0 == 0`. PTX `cnot.b32`.
     Cnot,

@@ -163,25 +163,34 @@ impl Exact {
     /// a / b to more digits than any format has, what is left over folded into the lowest; b is not zero.
     /// For significands of at most 53 bits.
     pub(super) fn quotient(a: Exact, b: Exact) -> Exact {
-        const SHIFT: u32 = 74;
-        let (over, under) = (a.significand << SHIFT, b.significand.max(1));
+        // The quotient of a number with its highest bit at 126 and one of at most 53 bits has at least 74.
+        let a = a.normalised();
+        let divisor = b.significand.max(1);
         Exact {
             negative: a.negative != b.negative,
-            exponent: a.exponent - b.exponent - SHIFT as i32,
-            significand: over / under | u128::from(over % under != 0),
+            exponent: a.exponent - b.exponent,
+            significand: a.significand / divisor | u128::from(a.significand % divisor != 0),
         }
     }
 
     /// The square root of `self`, which is not negative, likewise.
     pub(super) fn root(self) -> Exact {
         // An even exponent and at least 120 bits, of which the root has half.
-        let even = Exact { exponent: self.exponent - (self.exponent & 1), significand: self.significand << (self.exponent & 1), ..self };
+        let even = Exact {
+            exponent: self.exponent - (self.exponent & 1),
+            significand: self.significand << (self.exponent & 1),
+            ..self
+        };
         let shift = even.significand.leading_zeros() & !1;
         let x = even.significand.checked_shl(shift).unwrap_or(0);
         let root = x.isqrt();
         let left = u128::from(root * root != x);
         // One more digit, so that what is folded in lies below half of the last one kept.
-        Exact { negative: self.negative, exponent: (even.exponent - shift as i32) / 2 - 1, significand: root << 1 | left }
+        Exact {
+            negative: self.negative,
+            exponent: (even.exponent - shift as i32) / 2 - 1,
+            significand: root << 1 | left,
+        }
     }
 
     /// The same number with the highest bit of the significand at bit 126 (zero stays zero).

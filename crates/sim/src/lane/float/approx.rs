@@ -69,7 +69,11 @@ fn wave(function: Special, a: u32) -> u32 {
 }
 
 fn logarithm(a: u32) -> u32 {
-    if is_small(a) { canonical(f32::from_bits(special(Special::Lg2, mul(a, UP))) - 24.0) } else { special(Special::Lg2, a) }
+    if is_small(a) {
+        canonical(f32::from_bits(special(Special::Lg2, mul(a, UP))) - 24.0)
+    } else {
+        special(Special::Lg2, a)
+    }
 }
 
 fn power(a: u32) -> u32 {

@@ -55,7 +55,7 @@ pub(in crate::lane) fn is_kind(bits: u64, format: Format, kind: Kind) -> bool {
         Kind::Infinite => magnitude == infinity,
         Kind::Number => magnitude <= infinity,
         Kind::NotANumber => magnitude > infinity,
-        Kind::Normal => magnitude < infinity && magnitude >= smallest,
+        Kind::Normal => magnitude < infinity && (magnitude >= smallest || magnitude == 0),
         Kind::Subnormal => magnitude < smallest && magnitude != 0,
     }
 }

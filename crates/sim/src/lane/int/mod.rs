@@ -106,15 +106,15 @@ pub(super) fn bind<B: Bind>(f: &IntFn, b: B) -> B::Output {
         IntFn::SetJoin { cmp, signed, op, extended } => {
             b.bind(compare::Join { order: compare::Order::of(cmp, signed), op, extended })
         }
-        IntFn::SetJoin64 { cmp, signed, op } => {
-            b.bind(compare::Join64 { order: compare::Order::of(cmp, signed), op })
-        }
+        IntFn::SetJoin64 { cmp, signed, op } => b.bind(compare::Join64 { order: compare::Order::of(cmp, signed), op }),
 
         IntFn::Min { signed: true } => b.bind(minmax::Min::<true>),
         IntFn::Min { signed: false } => b.bind(minmax::Min::<false>),
         IntFn::Max { signed: true } => b.bind(minmax::Max::<true>),
         IntFn::Max { signed: false } => b.bind(minmax::Max::<false>),
-        IntFn::MinMax { signed, packing, relu } => b.bind(minmax::MinMax(minmax::Rule { signed, two: two(packing), relu })),
+        IntFn::MinMax { signed, packing, relu } => {
+            b.bind(minmax::MinMax(minmax::Rule { signed, two: two(packing), relu }))
+        }
         IntFn::MinMax3 { signed, packing, relu } => {
             b.bind(minmax::MinMax3(minmax::Rule { signed, two: two(packing), relu }))
         }

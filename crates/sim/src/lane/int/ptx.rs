@@ -172,11 +172,10 @@ lane_function!([] Flo64, 2 0 => 1 0, |f, s, _| {
 /// The field of `x`, of `bits` bits, as `bfe` extracts it.
 #[inline(always)]
 fn extract(x: u64, bits: u32, at: u32, len: u32, signed: bool) -> u64 {
-    let (at, len) = (at & 0xff, len & 0xff);
     let field = if at < 64 { x >> at } else { 0 };
     let mask = if len < 64 { !(!0 << len) } else { !0 };
     // The field ends at the word's end, beyond which there are copies of the sign.
-    let sign = signed && len != 0 && x >> (at + len - 1).min(bits - 1) & 1 == 1;
+    let sign = signed && len != 0 && x >> at.saturating_add(len - 1).min(bits - 1) & 1 == 1;
     let inside = if at < bits { !0u64 >> (64 - (bits - at)) } else { 0 };
     let known = mask & inside;
     field & known | if sign { !known } else { 0 }
@@ -186,7 +185,7 @@ fn extract(x: u64, bits: u32, at: u32, len: u32, signed: bool) -> u64 {
 pub(super) struct Bfe {
     pub(super) signed: bool,
 }
-lane_function!([] Bfe, 3 0 => 1 0, |f, s, _| Out::word(extract(u64::from(s[0]), 32, s[1], s[2], f.signed) as u32));
+lane_function!([] Bfe, 3 0 => 1 0, |f, s, _| Out::word(extract(u64::from(s[0]), 32, s[1] & 0xff, s[2] & 0xff, f.signed) as u32));
 
 #[derive(Clone, Copy)]
 pub(super) struct Bfe64 {
@@ -197,7 +196,6 @@ lane_function!([] Bfe64, 4 0 => 2 0, |f, s, _| Out::wide(extract(pair(s[0], s[1]
 /// The low `len` bits of `a` over those of `b` from bit `at` on.
 #[inline(always)]
 fn insert(a: u64, b: u64, at: u32, len: u32) -> u64 {
-    let (at, len) = (at & 0xff, len & 0xff);
     let ones = if len < 64 { !(!0u64 << len) } else { !0 };
     let mask = if at < 64 { ones << at } else { 0 };
     let moved = if at < 64 { a << at } else { 0 };
@@ -207,7 +205,7 @@ fn insert(a: u64, b: u64, at: u32, len: u32) -> u64 {
 #[derive(Clone, Copy)]
 pub(super) struct Bfi;
 lane_function!([] Bfi, 4 0 => 1 0, |_, s, _| {
-    Out::word(insert(u64::from(s[0]), u64::from(s[1]), s[2], s[3]) as u32)
+    Out::word(insert(u64::from(s[0]), u64::from(s[1]), s[2] & 0xff, s[3] & 0xff) as u32)
 });
 
 #[derive(Clone, Copy)]

@@ -15,9 +15,54 @@ const TEXTS: [&str; 7] = [
 ];
 
 const WORDS: [&str; 48] = [
-    "{", "}", "[", "]", "(", ")", "<", ">", ";", ",", ":", "@", "!", "|", "+", "-", "~", "?", "=", "%", ".", "\"", "/*", "*/",
-    "//", "\n", "#", "\0", "é", "%r1", "%r<3>", "0x", "1e", "0f", "18446744073709551616", ".reg .b32 ", ".entry k() {",
-    ".branchtargets", ".callprototype", ".section x {", ".global .b8 a[] = {", "L:", "call (", "$", "_", "::", ".loc 1 2 3", "@@",
+    "{",
+    "}",
+    "[",
+    "]",
+    "(",
+    ")",
+    "<",
+    ">",
+    ";",
+    ",",
+    ":",
+    "@",
+    "!",
+    "|",
+    "+",
+    "-",
+    "~",
+    "?",
+    "=",
+    "%",
+    ".",
+    "\"",
+    "/*",
+    "*/",
+    "//",
+    "\n",
+    "#",
+    "\0",
+    "é",
+    "%r1",
+    "%r<3>",
+    "0x",
+    "1e",
+    "0f",
+    "18446744073709551616",
+    ".reg .b32 ",
+    ".entry k() {",
+    ".branchtargets",
+    ".callprototype",
+    ".section x {",
+    ".global .b8 a[] = {",
+    "L:",
+    "call (",
+    "$",
+    "_",
+    "::",
+    ".loc 1 2 3",
+    "@@",
 ];
 
 /// Every id of the tree has what it names, and every span is text.
@@ -130,9 +175,18 @@ fn words_in_any_order() {
 #[test]
 fn deep_nesting() {
     let deep = 200_000;
-    for (open, close) in [("{", "}"), ("(", ")"), ("[", "]"), ("-", ""), ("1?", ":2"), ("{ .reg .b32 %r<2>; mov.u32 %r0, %r1; L: bra L;", "}")] {
+    for (open, close) in [
+        ("{", "}"),
+        ("(", ")"),
+        ("[", "]"),
+        ("-", ""),
+        ("1?", ":2"),
+        ("{ .reg .b32 %r<2>; mov.u32 %r0, %r1; L: bra L;", "}"),
+    ] {
         let inside = format!("{}1{}", open.repeat(deep), close.repeat(deep));
-        check(&format!(".entry k() {{ .reg .b32 %r; mov.b32 %r, {inside}; {inside} ret; }} .global .b32 a = {inside};"));
+        check(&format!(
+            ".entry k() {{ .reg .b32 %r; mov.b32 %r, {inside}; {inside} ret; }} .global .b32 a = {inside};"
+        ));
         check(&inside);
     }
 }

@@ -89,7 +89,9 @@ impl<'a> Parser<'a> {
         self.bump();
         let text = token.span.text(self.source);
         let name = self.names.id(text);
-        if self.token.kind == Kind::Dotted && matches!(self.text(), ".branchtargets" | ".calltargets" | ".callprototype") {
+        if self.token.kind == Kind::Dotted
+            && matches!(self.text(), ".branchtargets" | ".calltargets" | ".callprototype")
+        {
             return self.table(name, token.span);
         }
         let id = LabelId(self.frame.body.labels.len() as u32);

@@ -112,7 +112,11 @@ impl<'a> Parser<'a> {
     /// A declaration in a body, with its semicolon.
     pub(super) fn local_declaration(&mut self) {
         let done = self.head().and_then(|head| {
-            if head.space == Some(Space::Reg) { self.registers(&head) } else { self.variables(&head, Linkage::Internal) }
+            if head.space == Some(Space::Reg) {
+                self.registers(&head)
+            } else {
+                self.variables(&head, Linkage::Internal)
+            }
         });
         match done {
             Some(()) => self.end_of_statement(),
@@ -274,7 +278,11 @@ impl<'a> Parser<'a> {
             }
             let head = self.head()?;
             let ty = self.type_of(&head)?;
-            let span = if self.token.kind == Kind::Ident { self.bump().span } else { Span::new(self.previous.end, self.previous.end) };
+            let span = if self.token.kind == Kind::Ident {
+                self.bump().span
+            } else {
+                Span::new(self.previous.end, self.previous.end)
+            };
             let mut variable = self.variable(&head, ty, Linkage::Internal, span);
             variable.space = head.space.unwrap_or(Space::Param);
             variable.dims = self.dimensions()?;
@@ -303,7 +311,39 @@ impl<'a> Parser<'a> {
 }
 
 const DECLARATION_WORDS: &[&str] = &[
-    "pred", "b8", "b16", "b32", "b64", "b128", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "bf16",
-    "bf16x2", "f32", "f64", "texref", "samplerref", "surfref", "reg", "const", "global", "local", "param", "shared", "align",
-    "ptr", "attribute", "v2", "v4", "v8",
+    "pred",
+    "b8",
+    "b16",
+    "b32",
+    "b64",
+    "b128",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "s8",
+    "s16",
+    "s32",
+    "s64",
+    "f16",
+    "f16x2",
+    "bf16",
+    "bf16x2",
+    "f32",
+    "f64",
+    "texref",
+    "samplerref",
+    "surfref",
+    "reg",
+    "const",
+    "global",
+    "local",
+    "param",
+    "shared",
+    "align",
+    "ptr",
+    "attribute",
+    "v2",
+    "v4",
+    "v8",
 ];

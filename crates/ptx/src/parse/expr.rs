@@ -64,7 +64,10 @@ impl<'a> Parser<'a> {
         let value = self.expression()?;
         let integer = value.integer();
         if integer.is_none() {
-            self.report(Diagnostic::error(start.to(self.previous), "expected an integer, found a floating-point number"));
+            self.report(Diagnostic::error(
+                start.to(self.previous),
+                "expected an integer, found a floating-point number",
+            ));
         }
         integer
     }
@@ -237,8 +240,20 @@ impl<'a> Parser<'a> {
                 self.report(Diagnostic::error(operator.span, "division by zero in a constant expression"));
                 return None;
             }
-            Slash => if unsigned { a / b } else { s.wrapping_div(t) as u64 },
-            Percent => if unsigned { a % b } else { s.wrapping_rem(t) as u64 },
+            Slash => {
+                if unsigned {
+                    a / b
+                } else {
+                    s.wrapping_div(t) as u64
+                }
+            }
+            Percent => {
+                if unsigned {
+                    a % b
+                } else {
+                    s.wrapping_rem(t) as u64
+                }
+            }
             Ampersand => a & b,
             Pipe => a | b,
             Caret => a ^ b,

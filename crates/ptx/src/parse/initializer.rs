@@ -67,7 +67,10 @@ impl<'a> Parser<'a> {
                 let depth = levels.len();
                 // An element may stand in braces of its own, too.
                 let Some(&size) = shape.sizes.get(depth) else {
-                    self.report(Diagnostic::error(self.token.span, "more nested braces than the variable has dimensions"));
+                    self.report(Diagnostic::error(
+                        self.token.span,
+                        "more nested braces than the variable has dimensions",
+                    ));
                     return None;
                 };
                 let (mut start, limit) = levels.last().map_or((0, size), |level| {
@@ -152,7 +155,9 @@ impl<'a> Parser<'a> {
         };
         let bytes = &bits.to_le_bytes()[..width.min(16) as usize];
         match into.pieces.last_mut() {
-            Some(piece) if piece.offset + piece.bytes.len() as u64 == level.cursor => piece.bytes.extend_from_slice(bytes),
+            Some(piece) if piece.offset + piece.bytes.len() as u64 == level.cursor => {
+                piece.bytes.extend_from_slice(bytes)
+            }
             _ => into.pieces.push(Piece { offset: level.cursor, bytes: bytes.to_vec() }),
         }
         level.cursor += width;

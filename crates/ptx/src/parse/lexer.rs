@@ -61,7 +61,8 @@ const SPACE: u8 = 2;
 const START: u8 = 4;
 const DIGIT: u8 = 8;
 
-static CLASS: [u8; 256] = classes();
+const CLASSES: [u8; 256] = classes();
+static CLASS: [u8; 256] = CLASSES;
 
 const fn classes() -> [u8; 256] {
     let mut class = [0; 256];
@@ -81,6 +82,56 @@ const fn classes() -> [u8; 256] {
         byte += 1;
     }
     class
+}
+
+/// What a token can be by its first byte.
+#[derive(Clone, Copy)]
+enum First {
+    Word,
+    Single(Kind),
+    Percent,
+    Dot,
+    Digit,
+    Quote,
+    /// A comment, perhaps.
+    Trivia,
+    Other,
+}
+
+static FIRST: [First; 256] = firsts();
+
+const fn firsts() -> [First; 256] {
+    let mut first = [First::Other; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        first[byte] = match byte as u8 {
+            b'%' => First::Percent,
+            b'.' => First::Dot,
+            b'"' => First::Quote,
+            b'/' | b'#' => First::Trivia,
+            b';' => First::Single(Kind::Semi),
+            b',' => First::Single(Kind::Comma),
+            b':' => First::Single(Kind::Colon),
+            b'{' => First::Single(Kind::LBrace),
+            b'}' => First::Single(Kind::RBrace),
+            b'[' => First::Single(Kind::LBracket),
+            b']' => First::Single(Kind::RBracket),
+            b'(' => First::Single(Kind::LParen),
+            b')' => First::Single(Kind::RParen),
+            b'+' => First::Single(Kind::Plus),
+            b'-' => First::Single(Kind::Minus),
+            b'*' => First::Single(Kind::Star),
+            b'^' => First::Single(Kind::Caret),
+            b'~' => First::Single(Kind::Tilde),
+            b'?' => First::Single(Kind::Question),
+            b'@' => First::Single(Kind::At),
+            byte if CLASSES[byte as usize] & DIGIT != 0 => First::Digit,
+            byte if CLASSES[byte as usize] & START != 0 => First::Word,
+            _ => First::Other,
+        };
+        byte += 1;
+    }
+    first
 }
 
 /// The place in the text.
@@ -108,7 +159,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn is(&self, pos: usize, class: u8) -> bool {
-        CLASS[usize::from(self.at(pos))] & class != 0 && pos < self.bytes.len()
+        self.bytes.get(pos).is_some_and(|&byte| CLASS[usize::from(byte)] & class != 0)
     }
 
     #[inline]
@@ -201,30 +252,48 @@ impl<'a> Lexer<'a> {
 
     /// The next token.
     pub(super) fn next(&mut self) -> Token {
-        let rest = self.bytes.get(self.pos..).unwrap_or(&[]);
-        let blanks = rest.iter().position(|&byte| CLASS[usize::from(byte)] & SPACE == 0);
-        self.pos += blanks.unwrap_or(rest.len());
-        if matches!(self.at(self.pos), b'/' | b'#') {
-            self.trivia();
-        }
-        let start = self.pos;
-        let Some(&byte) = self.bytes.get(start) else {
-            return Token { kind: Kind::Eof, span: Span::new(start as u32, start as u32) };
+        let mut start = self.pos;
+        let byte = loop {
+            let Some(&byte) = self.bytes.get(start) else {
+                self.pos = start;
+                return Token { kind: Kind::Eof, span: Span::new(start as u32, start as u32) };
+            };
+            if CLASS[usize::from(byte)] & SPACE == 0 {
+                break byte;
+            }
+            start += 1;
         };
-        let class = CLASS[usize::from(byte)];
-        let kind = if class & START != 0 {
-            self.pos = self.words(start + 1);
-            if byte == b'%' && self.pos == start + 1 { Kind::Percent } else { Kind::Ident }
-        } else if byte == b'.' && self.is(start + 1, WORD) {
-            self.pos = self.dotted(start + 1);
-            Kind::Dotted
-        } else if class & DIGIT != 0 {
-            self.number()
-        } else if byte == b'"' {
-            self.string();
-            Kind::String
-        } else {
-            self.punctuation(byte)
+        self.pos = start;
+        let kind = match FIRST[usize::from(byte)] {
+            First::Word => {
+                self.pos = self.words(start + 1);
+                Kind::Ident
+            }
+            First::Single(kind) => {
+                self.pos = start + 1;
+                kind
+            }
+            First::Percent => {
+                self.pos = self.words(start + 1);
+                if self.pos == start + 1 { Kind::Percent } else { Kind::Ident }
+            }
+            First::Dot if self.is(start + 1, WORD) => {
+                self.pos = self.dotted(start + 1);
+                Kind::Dotted
+            }
+            First::Digit => self.number(),
+            First::Quote => {
+                self.string();
+                Kind::String
+            }
+            First::Trivia => {
+                self.trivia();
+                if self.pos != start {
+                    return self.next();
+                }
+                self.other(byte)
+            }
+            First::Dot | First::Other => self.other(byte),
         };
         Token { kind, span: Span::new(start as u32, self.pos as u32) }
     }
@@ -233,6 +302,10 @@ impl<'a> Lexer<'a> {
         let start = self.pos;
         self.pos = self.words(start);
         let second = self.at(start + 1) | 0x20;
+        // Nearly all numbers have one digit.
+        if self.pos == start + 1 && self.at(self.pos) != b'.' {
+            return Kind::Integer;
+        }
         if self.at(start) == b'0' && self.pos > start + 1 && matches!(second, b'x' | b'b' | b'f' | b'd') {
             return if matches!(second, b'f' | b'd') { Kind::Float } else { Kind::Integer };
         }
@@ -267,55 +340,34 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn punctuation(&mut self, byte: u8) -> Kind {
+    /// Operators of one or two characters, and what is nothing.
+    fn other(&mut self, byte: u8) -> Kind {
         let next = self.at(self.pos + 1);
-        let pair = match (byte, next) {
-            (b'<', b'<') => Some(Kind::ShiftLeft),
-            (b'>', b'>') => Some(Kind::ShiftRight),
-            (b'<', b'=') => Some(Kind::LessEqual),
-            (b'>', b'=') => Some(Kind::GreaterEqual),
-            (b'=', b'=') => Some(Kind::EqualEqual),
-            (b'!', b'=') => Some(Kind::NotEqual),
-            (b'&', b'&') => Some(Kind::AndAnd),
-            (b'|', b'|') => Some(Kind::OrOr),
-            _ => None,
+        let (kind, len) = match (byte, next) {
+            (b'<', b'<') => (Kind::ShiftLeft, 2),
+            (b'>', b'>') => (Kind::ShiftRight, 2),
+            (b'<', b'=') => (Kind::LessEqual, 2),
+            (b'>', b'=') => (Kind::GreaterEqual, 2),
+            (b'=', b'=') => (Kind::EqualEqual, 2),
+            (b'!', b'=') => (Kind::NotEqual, 2),
+            (b'&', b'&') => (Kind::AndAnd, 2),
+            (b'|', b'|') => (Kind::OrOr, 2),
+            (b'<', _) => (Kind::Less, 1),
+            (b'>', _) => (Kind::Greater, 1),
+            (b'=', _) => (Kind::Equal, 1),
+            (b'!', _) => (Kind::Bang, 1),
+            (b'&', _) => (Kind::Ampersand, 1),
+            (b'|', _) => (Kind::Pipe, 1),
+            (b'/', _) => (Kind::Slash, 1),
+            _ => (Kind::Unknown, 1),
         };
-        if let Some(kind) = pair {
-            self.pos += 2;
-            return kind;
-        }
-        self.pos += 1;
-        match byte {
-            b';' => Kind::Semi,
-            b',' => Kind::Comma,
-            b':' => Kind::Colon,
-            b'{' => Kind::LBrace,
-            b'}' => Kind::RBrace,
-            b'[' => Kind::LBracket,
-            b']' => Kind::RBracket,
-            b'(' => Kind::LParen,
-            b')' => Kind::RParen,
-            b'<' => Kind::Less,
-            b'>' => Kind::Greater,
-            b'+' => Kind::Plus,
-            b'-' => Kind::Minus,
-            b'*' => Kind::Star,
-            b'/' => Kind::Slash,
-            b'&' => Kind::Ampersand,
-            b'^' => Kind::Caret,
-            b'|' => Kind::Pipe,
-            b'~' => Kind::Tilde,
-            b'!' => Kind::Bang,
-            b'=' => Kind::Equal,
-            b'?' => Kind::Question,
-            b'@' => Kind::At,
-            _ => {
-                // Never stop inside of a character.
-                while self.bytes.get(self.pos).is_some_and(|byte| byte & 0xc0 == 0x80) {
-                    self.pos += 1;
-                }
-                Kind::Unknown
+        self.pos += len;
+        if kind == Kind::Unknown {
+            // Never stop inside of a character.
+            while self.bytes.get(self.pos).is_some_and(|byte| byte & 0xc0 == 0x80) {
+                self.pos += 1;
             }
         }
+        kind
     }
 }

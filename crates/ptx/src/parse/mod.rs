@@ -189,10 +189,11 @@ impl<'a> Parser<'a> {
         }
         self.settle_initializers();
         for alias in &mut self.module.aliases {
-            alias.function = self.names.interner.find(alias.target).and_then(|name| match self.names.binding(name).bound {
-                Bound::Target(Target::Function(function)) => Some(function),
-                _ => None,
-            });
+            alias.function =
+                self.names.interner.find(alias.target).and_then(|name| match self.names.binding(name).bound {
+                    Bound::Target(Target::Function(function)) => Some(function),
+                    _ => None,
+                });
         }
         let missing: Vec<_> = self.module.aliases.iter().filter(|alias| alias.function.is_none()).cloned().collect();
         for alias in missing {
@@ -221,7 +222,16 @@ impl<'a> Parser<'a> {
 fn starts_item(text: &str) -> bool {
     matches!(
         text,
-        ".entry" | ".func" | ".visible" | ".extern" | ".weak" | ".common" | ".version" | ".target" | ".address_size"
-            | ".section" | ".alias"
+        ".entry"
+            | ".func"
+            | ".visible"
+            | ".extern"
+            | ".weak"
+            | ".common"
+            | ".version"
+            | ".target"
+            | ".address_size"
+            | ".section"
+            | ".alias"
     )
 }

@@ -393,9 +393,8 @@ impl<'a> Parser<'a> {
 
     /// To the next line.
     pub(super) fn skip_line(&mut self) {
-        if self.token.kind != Kind::Eof && !self.begins_line() {
-            self.bump();
-        } else if self.token.kind == Kind::Dotted && self.text() == ".loc" {
+        let here = self.token.kind == Kind::Dotted && self.text() == ".loc";
+        if here {
             self.bump();
         }
         while self.token.kind != Kind::Eof && !self.begins_line() {
@@ -446,7 +445,10 @@ impl<'a> Parser<'a> {
                     }
                 } else {
                     self.unknown_warning(token.span);
-                    while !matches!(self.token.kind, Kind::Dotted | Kind::LBrace | Kind::RBrace | Kind::Semi | Kind::Eof) {
+                    while !matches!(
+                        self.token.kind,
+                        Kind::Dotted | Kind::LBrace | Kind::RBrace | Kind::Semi | Kind::Eof
+                    ) {
                         self.bump();
                     }
                 }
@@ -523,9 +525,41 @@ impl<'a> Parser<'a> {
 
 /// For spelling suggestions.
 const DIRECTIVES: &[&str] = &[
-    ".version", ".target", ".address_size", ".visible", ".extern", ".weak", ".common", ".entry", ".func", ".alias", ".pragma",
-    ".loc", ".file", ".section", ".reg", ".param", ".local", ".shared", ".global", ".const", ".align", ".maxntid", ".reqntid",
-    ".minnctapersm", ".maxnctapersm", ".maxnreg", ".noreturn", ".explicitcluster", ".reqnctapercluster", ".maxclusterrank",
-    ".blocksareclusters", ".branchtargets", ".calltargets", ".callprototype", ".attribute", ".abi_preserve",
+    ".version",
+    ".target",
+    ".address_size",
+    ".visible",
+    ".extern",
+    ".weak",
+    ".common",
+    ".entry",
+    ".func",
+    ".alias",
+    ".pragma",
+    ".loc",
+    ".file",
+    ".section",
+    ".reg",
+    ".param",
+    ".local",
+    ".shared",
+    ".global",
+    ".const",
+    ".align",
+    ".maxntid",
+    ".reqntid",
+    ".minnctapersm",
+    ".maxnctapersm",
+    ".maxnreg",
+    ".noreturn",
+    ".explicitcluster",
+    ".reqnctapercluster",
+    ".maxclusterrank",
+    ".blocksareclusters",
+    ".branchtargets",
+    ".calltargets",
+    ".callprototype",
+    ".attribute",
+    ".abi_preserve",
     ".abi_preserve_control",
 ];

@@ -271,7 +271,9 @@ impl<'a> Parser<'a> {
             _ => None,
         };
         let mut bound = self.look_up(name);
-        if bound == Bound::Nothing
+        let percent = self.source.as_bytes().get(token.span.start as usize) == Some(&b'%');
+        if percent
+            && bound == Bound::Nothing
             && let Some(special) = crate::special::Special::from_name(self.names.interner.name(name))
         {
             bound = Bound::Special(special);
@@ -280,7 +282,7 @@ impl<'a> Parser<'a> {
             (Bound::Register(register), None) => OperandKind::Register(register),
             (Bound::Register(register), Some(component)) => OperandKind::Element { register, component },
             (Bound::Special(register), component) => OperandKind::Special { register, component },
-            (Bound::Nothing | Bound::Declared(_), _) if self.source.as_bytes()[token.span.start as usize] == b'%' => {
+            (Bound::Nothing | Bound::Declared(_), _) if percent => {
                 self.undefined_register(name, token.span);
                 OperandKind::Invalid
             }

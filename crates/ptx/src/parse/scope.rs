@@ -229,7 +229,8 @@ impl<'a> Parser<'a> {
 
     fn bind_at(&mut self, name: u32, binding: Binding) {
         let old = std::mem::replace(&mut self.names.bindings[name as usize], binding);
-        if let Some(scope) = (binding.depth as usize).checked_sub(1).and_then(|depth| self.frame.scopes.get_mut(depth)) {
+        if let Some(scope) = (binding.depth as usize).checked_sub(1).and_then(|depth| self.frame.scopes.get_mut(depth))
+        {
             scope.log.push((name, old));
         }
     }
@@ -295,7 +296,12 @@ impl<'a> Parser<'a> {
     fn make_register(&mut self, name: u32, declaration: u32, origin: (u32, u32)) -> RegisterId {
         let Declaration { ty, vector, span, .. } = self.frame.declarations[declaration as usize];
         let id = RegisterId(self.frame.body.registers.len() as u32);
-        self.frame.body.registers.push(Register { name: self.names.interner.name(name), ty, vector, declaration: span });
+        self.frame.body.registers.push(Register {
+            name: self.names.interner.name(name),
+            ty,
+            vector,
+            declaration: span,
+        });
         self.frame.origins.push(origin);
         id
     }
@@ -430,7 +436,9 @@ impl<'a> Parser<'a> {
             && *count > 0
         {
             error = error.at(*span, format!("the range here goes from `{prefix}0` to `{prefix}{}`", count - 1));
-        } else if let Some(near) = self.suggest(text, |bound| matches!(bound, Bound::Declared(_) | Bound::Register(_) | Bound::Special(_))) {
+        } else if let Some(near) =
+            self.suggest(text, |bound| matches!(bound, Bound::Declared(_) | Bound::Register(_) | Bound::Special(_)))
+        {
             error = error.note(format!("did you mean `{near}`?"));
         }
         self.report(error);

@@ -61,7 +61,11 @@ fn function(out: &mut String, module: &Module<'_>, it: &Function<'_>) {
     let _ = writeln!(out, "\n{:?} {:?} {}", it.linkage, it.kind, it.name);
     if it.tuning != Tuning::default() {
         let text = format!("{:?}", it.tuning);
-        let set: Vec<_> = text.trim_end_matches(" }").split(", ").filter(|it| !it.ends_with("None") && !it.ends_with("false")).collect();
+        let set: Vec<_> = text
+            .trim_end_matches(" }")
+            .split(", ")
+            .filter(|it| !it.ends_with("None") && !it.ends_with("false"))
+            .collect();
         let _ = writeln!(out, "  {}", set.join(", "));
     }
     attributes(out, &it.attributes);
@@ -87,7 +91,8 @@ fn function(out: &mut String, module: &Module<'_>, it: &Function<'_>) {
                 writeln!(out, "  table {} branch {names:?}", it.name)
             }
             TableKind::Call(functions) => {
-                let names: Vec<_> = functions.iter().map(|it| it.map_or("?", |it| module.functions[it.index()].name)).collect();
+                let names: Vec<_> =
+                    functions.iter().map(|it| it.map_or("?", |it| module.functions[it.index()].name)).collect();
                 writeln!(out, "  table {} call {names:?}", it.name)
             }
             TableKind::Prototype(it_) => {
@@ -111,7 +116,8 @@ fn function(out: &mut String, module: &Module<'_>, it: &Function<'_>) {
         let _ = writeln!(out, "  block {}..{}", it.start, it.end);
     }
     for it in &body.locations {
-        let name = it.function.and_then(|(label, offset)| module.debug_string(label, offset)).map(String::from_utf8_lossy);
+        let name =
+            it.function.and_then(|(label, offset)| module.debug_string(label, offset)).map(String::from_utf8_lossy);
         let _ = writeln!(out, "  loc {:?} function {:?} {name:?} at {:?}", it.point, it.function, it.inlined_at);
     }
     for position in 0..=body.instructions.len() {
@@ -120,7 +126,8 @@ fn function(out: &mut String, module: &Module<'_>, it: &Function<'_>) {
         }
         let Some(it) = body.instructions.get(position) else { break };
         let opcode = module.opcode(it.opcode);
-        let guard = it.guard.map_or(String::new(), |it| format!("@{}r{} ", if it.negated { "!" } else { "" }, it.register.0));
+        let guard =
+            it.guard.map_or(String::new(), |it| format!("@{}r{} ", if it.negated { "!" } else { "" }, it.register.0));
         let operands: Vec<_> = body.operands_of(it).iter().map(|it| operand(module, body, &it.kind)).collect();
         let location = it.location.map_or(String::new(), |it| format!("  loc {}", it.0));
         let name = std::iter::once(opcode.name).chain(opcode.modifiers.iter().copied()).collect::<Vec<_>>().join(".");
@@ -128,7 +135,11 @@ fn function(out: &mut String, module: &Module<'_>, it: &Function<'_>) {
         if opcode.name == "call" {
             let call = body.call_of(it).expect("a call has the parts of one");
             let (results, arguments) = (call.results.len(), call.arguments.len());
-            let _ = writeln!(out, "      call with {results} results, {arguments} arguments, table {:?}", call.table.map(|it| it.name));
+            let _ = writeln!(
+                out,
+                "      call with {results} results, {arguments} arguments, table {:?}",
+                call.table.map(|it| it.name)
+            );
         }
     }
 }
@@ -140,9 +151,14 @@ fn attributes(out: &mut String, list: &[Attribute<'_>]) {
 }
 
 fn variable(out: &mut String, module: &Module<'_>, what: &str, it: &Variable<'_>) {
-    let _ = write!(out, "{what} {} {:?} {:?} {}x{} {:?}", it.name, it.linkage, it.space, it.ty.name(), it.vector, it.dims);
+    let _ =
+        write!(out, "{what} {} {:?} {:?} {}x{} {:?}", it.name, it.linkage, it.space, it.ty.name(), it.vector, it.dims);
     let _ = write!(out, " size {:?} align {}", it.size(), it.alignment());
-    for text in [it.bank.map(|it| format!(" bank {it}")), it.pointer.map(|it| format!(" {it:?}")), it.register.map(|it| format!(" {it:?}"))] {
+    for text in [
+        it.bank.map(|it| format!(" bank {it}")),
+        it.pointer.map(|it| format!(" {it:?}")),
+        it.register.map(|it| format!(" {it:?}")),
+    ] {
         out.push_str(&text.unwrap_or_default());
     }
     out.push('\n');

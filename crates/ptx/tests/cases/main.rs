@@ -14,8 +14,10 @@ fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut trials = Vec::new();
     for (folder, test) in [("syntax", syntax as fn(&Path, &str) -> _), ("errors", errors)] {
-        let mut paths: Vec<PathBuf> =
-            std::fs::read_dir(root.join(folder)).expect("a folder of tests").map(|entry| entry.expect("an entry").path()).collect();
+        let mut paths: Vec<PathBuf> = std::fs::read_dir(root.join(folder))
+            .expect("a folder of tests")
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
         paths.retain(|path| path.extension().is_some_and(|it| it == "ptx"));
         paths.sort();
         for path in paths {

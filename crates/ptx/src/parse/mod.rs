@@ -60,7 +60,7 @@ pub fn parse(source: &str) -> Parse<'_> {
         module: Module { source, ..Module::default() },
         // Real texts have a new name for every hundred bytes or so.
         names: Names::with_capacity(source.len() / 128 + 64),
-        opcodes: Interner::default(),
+        opcodes: Interner::with_capacity(64),
         frame: Frame::default(),
         open_lists: 0,
         open_uses: Vec::new(),

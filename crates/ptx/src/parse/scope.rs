@@ -41,7 +41,6 @@ const UNBOUND: Binding = Binding { bound: Bound::Nothing, depth: 0, generation: 
 const NONE: u32 = u32::MAX;
 
 /// All names of the text and what they are bound to now.
-#[derive(Default)]
 pub(super) struct Names<'a> {
     pub(super) interner: Interner<'a>,
     bindings: Vec<Binding>,

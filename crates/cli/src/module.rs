@@ -3,6 +3,9 @@
 use std::path::Path;
 
 use lanescope_ir::Kernel;
+use lanescope_ptx::lower;
+use lanescope_ptx::tree::FunctionKind;
+use lanescope_report::Level;
 use lanescope_sass::container::{self, Entry, EntryKind, Module};
 use lanescope_sass::{isa, kernel};
 
@@ -26,9 +29,7 @@ pub enum ModuleError {
         error: std::io::Error,
     },
     /// PTX text.
-    #[error(
-        "{path} is PTX, which lanescope does not run as it is yet\n  have ptxas make machine code of it: add --via ptxas"
-    )]
+    #[error("{path} is PTX, which has no machine code\n  have ptxas make some: add --via ptxas")]
     Ptx {
         /// The file.
         path: String,
@@ -146,16 +147,10 @@ pub fn code(path: &Path, request: &Request<'_>) -> Result<Code, ModuleError> {
         return Ok(Code { bytes, built: None });
     }
     if is_ptx(path) {
-        let text = std::str::from_utf8(&bytes)
-            .map_err(|e| ModuleError::PtxEncoding { path: shown.clone(), at: e.valid_up_to() })?;
-        let parsed = lanescope_ptx::parse(text);
         if !request.tools.via_ptxas {
-            if !parsed.is_ok() {
-                let rendered = diagnostics::render(&shown, text, &parsed.diagnostics, parsed.suppressed);
-                return Err(ModuleError::PtxErrors { path: shown, rendered });
-            }
             return Err(ModuleError::Ptx { path: shown });
         }
+        let parsed = lanescope_ptx::parse(ptx_text(&shown, &bytes)?);
         arch = arch.or_else(|| compile::arch_of_ptx(parsed.module.targets.iter().copied()));
     }
     let arch = match arch {
@@ -166,6 +161,73 @@ pub fn code(path: &Path, request: &Request<'_>) -> Result<Code, ModuleError> {
     let mut built = if is_ptx(path) { compile::ptx(&job, request.tools)? } else { compile::cuda(&job, request.tools)? };
     let bytes = std::mem::take(&mut built.cubin);
     Ok(Code { bytes, built: Some(built) })
+}
+
+/// A kernel with where it came from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Which instructions it has.
+    pub level: Level,
+    /// How its code was made, if a compiler made it just now.
+    pub built: Option<Built>,
+    /// The file's machine code; empty for PTX.
+    pub code: Vec<u8>,
+}
+
+/// Loads a kernel from a file: machine code, source that is compiled, or PTX as it is.
+pub fn load_file(path: &Path, request: &Request<'_>) -> Result<Loaded, ModuleError> {
+    let shown = path.display().to_string();
+    if is_ptx(path) && !request.tools.via_ptxas {
+        let bytes = std::fs::read(path).map_err(|error| ModuleError::Read { path: shown.clone(), error })?;
+        let mut kernel = load_ptx(&shown, &bytes, request.kernel)?;
+        if let Some(arch) = request.arch {
+            kernel.warnings.push(format!("{arch} has no part in it: PTX runs as it is; --via ptxas assembles it"));
+        }
+        return Ok(Loaded { kernel, level: Level::Ptx, built: None, code: Vec::new() });
+    }
+    let Code { bytes, built } = code(path, request)?;
+    let name = built.as_ref().and_then(|b| b.lowered.as_deref()).or(request.kernel);
+    // A compiler made it for one architecture, letters and all.
+    let arch = request.arch.filter(|_| built.is_none());
+    let kernel = load(&shown, &bytes, name, arch)?;
+    Ok(Loaded { kernel, level: Level::Sass, built, code: bytes })
+}
+
+fn ptx_text<'a>(path: &str, bytes: &'a [u8]) -> Result<&'a str, ModuleError> {
+    std::str::from_utf8(bytes).map_err(|e| ModuleError::PtxEncoding { path: path.to_owned(), at: e.valid_up_to() })
+}
+
+/// Loads a kernel from PTX text.
+pub fn load_ptx(path: &str, bytes: &[u8], name: Option<&str>) -> Result<Kernel, ModuleError> {
+    let text = ptx_text(path, bytes)?;
+    let parsed = lanescope_ptx::parse(text);
+    let wrong = |diagnostics: &[lanescope_ptx::Diagnostic], more| ModuleError::PtxErrors {
+        path: path.to_owned(),
+        rendered: diagnostics::errors(path, text, diagnostics, more),
+    };
+    if !parsed.is_ok() {
+        return Err(wrong(&parsed.diagnostics, parsed.suppressed));
+    }
+    let functions = parsed.module.functions.iter();
+    let kernels: Vec<&str> =
+        functions.filter(|f| f.kind == FunctionKind::Entry && f.body.is_some()).map(|f| f.name).collect();
+    let mut found: Vec<(usize, &str)> = kernels.iter().filter_map(|k| Some((rank(k, name)?, *k))).collect();
+    let best = found.iter().map(|f| f.0).min();
+    found.retain(|f| Some(f.0) == best);
+    match (found.as_slice(), name) {
+        ([(_, mangled)], _) => lower::load(&parsed, mangled, lower::Options::default()).map_err(|d| wrong(&d, 0)),
+        ([], Some(name)) => Err(no_kernel(path, name, kernels.into_iter().map(str::to_owned).collect())),
+        ([], None) => {
+            Err(ModuleError::NoCode { path: path.into(), wanted: None, holds: "PTX without a kernel".into() })
+        }
+        (several, _) => Err(ModuleError::Ambiguous {
+            path: path.into(),
+            name: name.map(str::to_owned),
+            kernels: list(several.iter().map(|f| f.1.to_owned()).collect()),
+        }),
+    }
 }
 
 /// Loads a kernel from a file's bytes. `path` is for messages; `arch` picks one architecture out of several, else the
@@ -230,13 +292,17 @@ pub fn load(path: &str, bytes: &[u8], name: Option<&str>, arch: Option<&str>) ->
     if let (Some(error), true) = (damaged, kernels.is_empty()) {
         return Err(container(error));
     }
-    let Some(name) = name.map(str::to_owned) else {
+    let Some(name) = name else {
         return Err(ModuleError::NoCode { path: path.into(), wanted: None, holds: "modules without a kernel".into() });
     };
+    Err(no_kernel(path, name, kernels))
+}
+
+fn no_kernel(path: &str, name: &str, kernels: Vec<String>) -> ModuleError {
     let shown: Vec<String> = kernels.iter().map(|k| demangle(k)).collect();
     let bases = shown.iter().map(|s| base_name(s));
-    let suggest = nearest(&name, kernels.iter().map(String::as_str).chain(bases)).map(str::to_owned);
-    Err(ModuleError::NoKernel { path: path.into(), name, suggest, kernels: list(kernels) })
+    let suggest = nearest(name, kernels.iter().map(String::as_str).chain(bases)).map(str::to_owned);
+    ModuleError::NoKernel { path: path.into(), name: name.to_owned(), suggest, kernels: list(kernels) }
 }
 
 /// How well a kernel's mangled name fits what was asked for; lower is better.

@@ -12,16 +12,18 @@
 use std::path::{Path, PathBuf};
 
 use lanescope_analysis::{Analysis, analyse};
-use lanescope_ir::{Kernel, Profile};
+use lanescope_ir::{Kernel, LaneCounts, Profile};
+use lanescope_ptx::lower;
+use lanescope_report::Level;
 use lanescope_sass::kernel::{Geometry, launch_constants};
 use lanescope_sim::{
-    GlobalMemory, LOCAL_WINDOW, Launch, Options, Outcome, Progress, SHARED_WINDOW, SimError, TraceEvent, TraceRequest,
-    Unknown, simulate,
+    GlobalMemory, LOCAL_WINDOW, Launch, Model, Options, Outcome, Progress, SHARED_WINDOW, SimError, TraceEvent,
+    TraceRequest, Unknown, simulate,
 };
 
 use crate::compile::{Built, Tools};
 use crate::launch::{self, LaunchError, LaunchFile, args};
-use crate::module::{self, ModuleError, Request};
+use crate::module::{self, Loaded, ModuleError, Request};
 use crate::names::demangle;
 use crate::npy::Array;
 
@@ -43,6 +45,8 @@ pub struct Settings {
     pub arch: Option<String>,
     /// Kernel, overriding the launch file's.
     pub kernel: Option<String>,
+    /// How lanes split and rejoin; what the code needs unless given.
+    pub model: Option<Model>,
     /// Compilers for modules that are source.
     pub tools: Tools,
 }
@@ -113,8 +117,12 @@ pub struct Prepared {
     pub dir: PathBuf,
     /// The kernel.
     pub kernel: Kernel,
+    /// Which instructions it has.
+    pub level: Level,
     /// How its code was made, if a compiler made it just now.
     pub built: Option<Built>,
+    /// The module's machine code; empty for PTX.
+    pub code: Vec<u8>,
     /// Data of the arguments.
     pub data: Vec<args::Data>,
     settings: Settings,
@@ -127,6 +135,8 @@ pub struct Ran {
     pub kernel: Kernel,
     /// Its name as its author wrote it.
     pub demangled: String,
+    /// Which instructions the counters are about.
+    pub level: Level,
     /// How its code was made, if a compiler made it just now.
     pub built: Option<Built>,
     /// Counters, trace and remarks.
@@ -173,15 +183,12 @@ impl Prepared {
             *folder = dir.join(&folder);
         }
         let request = Request { kernel: name, arch, options: &options, tools: &settings.tools };
-        let code = module::code(&path, &request).map_err(at(launch.module_at.line))?;
-        let name = code.built.as_ref().and_then(|b| b.lowered.as_deref()).or(name);
-        let line = launch.kernel_at.line;
-        // A compiler made it for one architecture, letters and all.
-        let arch = arch.filter(|_| code.built.is_none());
-        let kernel = module::load(&path.display().to_string(), &code.bytes, name, arch).map_err(at(line))?;
+        let line =
+            if module::is_cuda(&path) || module::is_ptx(&path) { launch.module_at.line } else { launch.kernel_at.line };
+        let Loaded { kernel, level, built, code } = module::load_file(&path, &request).map_err(at(line))?;
         args::check(&launch, &kernel)?;
         let data = args::load(&launch, &dir)?;
-        Ok(Prepared { launch, dir, kernel, built: code.built, data, settings: settings.clone() })
+        Ok(Prepared { launch, dir, kernel, level, built, code, data, settings: settings.clone() })
     }
 
     /// Runs the launch. `progress` is told the number of blocks done and of all.
@@ -212,10 +219,11 @@ impl Prepared {
             grid: self.launch.grid,
             block: self.launch.block,
             dynamic_shared: self.launch.dynamic_shared,
-            bank0: bank0(&self.kernel, &self.launch, &words),
-            options: options(&self.settings),
+            bank0: bank0(&self.kernel, self.level, &self.launch, &words),
+            options: options(&self.settings, &self.kernel),
         };
-        let outcome = simulate(&self.kernel, &launch, &mut memory, progress).map_err(|e| fail(&self.kernel, e))?;
+        let mut outcome = simulate(&self.kernel, &launch, &mut memory, progress).map_err(|e| fail(&self.kernel, e))?;
+        count_once(&self.kernel, &mut outcome.profile);
         let buffers = buffers
             .into_iter()
             .map(|b| {
@@ -226,7 +234,16 @@ impl Prepared {
             })
             .collect();
         let analysis = analyse(&self.kernel, &outcome.profile);
-        Ok(Ran { kernel: self.kernel, demangled, built: self.built, outcome, analysis, buffers, launch: self.launch })
+        Ok(Ran {
+            kernel: self.kernel,
+            demangled,
+            level: self.level,
+            built: self.built,
+            outcome,
+            analysis,
+            buffers,
+            launch: self.launch,
+        })
     }
 }
 
@@ -263,18 +280,39 @@ fn buffer_name(index: usize, arg: &launch::Arg) -> String {
     }
 }
 
-fn options(settings: &Settings) -> Options {
+fn options(settings: &Settings, kernel: &Kernel) -> Options {
     let defaults = Options::default();
     Options {
         threads: settings.threads,
         max_inst: settings.max_inst.unwrap_or(defaults.max_inst),
         unknown: settings.unknown,
         trace: settings.trace,
+        model: settings.model.unwrap_or_else(|| Model::of(kernel)),
         ..defaults
     }
 }
 
-fn bank0(kernel: &Kernel, launch: &LaunchFile, words: &[Vec<u8>]) -> Vec<u8> {
+/// The steps that one PTX instruction takes are one instruction to who wrote it.
+fn count_once(kernel: &Kernel, profile: &mut Profile) {
+    for (counts, continued) in profile.counts.iter_mut().zip(&kernel.continued) {
+        if *continued {
+            *counts =
+                LaneCounts { sectors: counts.sectors, sectors_ideal: counts.sectors_ideal, ..LaneCounts::default() };
+        }
+    }
+}
+
+fn bank0(kernel: &Kernel, level: Level, launch: &LaunchFile, words: &[Vec<u8>]) -> Vec<u8> {
+    if level == Level::Ptx {
+        let geometry = lower::Geometry {
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_shared: launch.dynamic_shared,
+            shared_window: SHARED_WINDOW,
+            local_window: LOCAL_WINDOW,
+        };
+        return lower::launch_constants(&geometry, &args::pack(kernel, words));
+    }
     let sm = kernel.arch.trim_start_matches("sm_").trim_end_matches(['a', 'f']).parse().unwrap_or(0);
     let geometry = Geometry {
         grid: launch.grid,

@@ -1,10 +1,12 @@
-//! What a person or a program reads: the terminal report, the profile JSON, the trace of a warp.
+//! What a person or a program reads: the terminal report, the profile JSON, the trace of a warp, PTX
+//! and SASS side by side.
 //!
 //! Nothing here computes: counters and findings come in, text goes out. Text carries ANSI styles; whoever prints
 //! it strips them where there is no terminal (`anstream` does).
 
 pub mod json;
 mod layout;
+pub mod levels;
 pub mod text;
 pub mod trace;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use lanescope::report::{self, Input};
 use lanescope::run::{Prepared, Ran, Settings, trace_view};
-use lanescope::sim::{TraceRequest, Unknown};
+use lanescope::sim::{Model, TraceRequest, Unknown};
 use lanescope::{ir::Severity, output, sources};
 
 use super::{FINDINGS, Format, print, print_json, tools};
@@ -33,6 +33,9 @@ pub(super) struct Args {
     /// What to do at an instruction that is not implemented.
     #[arg(long, value_enum, default_value_t)]
     unknown: OnUnknown,
+    /// How lanes split and rejoin. Default: barrier for machine code, ipdom for PTX.
+    #[arg(long, value_enum)]
+    model: Option<Convergence>,
     /// Show the groups and masks of one warp step by step instead of the report: number of the block (x fastest)
     /// and of the warp in it, 0,0 unless given.
     #[arg(long, value_name = "BLOCK,WARP", num_args = 0..=1, default_missing_value = "0,0", conflicts_with = "format")]
@@ -73,6 +76,16 @@ enum FailOn {
     Error,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Convergence {
+    /// Convergence barriers, as machine code of Volta and later names them.
+    Barrier,
+    /// PTX: at immediate post-dominators, with progress for every lane.
+    Ipdom,
+    /// PTX on machines before Volta: the same as a stack, where lanes of a warp that wait for each other hang.
+    Stack,
+}
+
 fn trace_request(text: &str) -> Result<(u64, u32), String> {
     let bad = || format!("expected BLOCK,WARP such as 0,0; found `{text}`");
     let (block, warp) = text.split_once(',').unwrap_or((text, "0"));
@@ -97,6 +110,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
         trace,
         arch: args.arch.clone(),
         kernel: args.kernel.clone(),
+        model: args.model.map(|m| match m {
+            Convergence::Barrier => Model::Barrier,
+            Convergence::Ipdom => Model::Ipdom,
+            Convergence::Stack => Model::Stack,
+        }),
         tools: args.tools.tools(),
     };
     let prepared = Prepared::open(&launch, &settings)?;
@@ -158,7 +176,7 @@ fn show(args: &Args, ran: &Ran, dir: &std::path::Path) -> anyhow::Result<()> {
         analysis: &ran.analysis,
         demangled: &ran.demangled,
         source: "sim",
-        level: report::Level::Sass,
+        level: ran.level,
         compiler: ran.built.as_ref().map(|b| b.compiler.as_str()),
         sources: &sources,
         warnings: &warnings,

@@ -25,15 +25,19 @@ pub(crate) enum Turn {
     Done,
     /// It can go on.
     More,
+    /// It can go on, but only other blocks can get it out of its loops.
+    Stuck,
 }
 
 /// The state of a block in flight; used again for other blocks.
 pub(crate) struct Block<C> {
-    tiles: Vec<Tile<C>>,
+    pub(crate) tiles: Vec<Tile<C>>,
     shared: Vec<Cell<u32>>,
     barriers: Barriers,
     lanes: Vec<u32>,
     pub(crate) clock: u64,
+    /// The clock when other blocks last ran.
+    pub(crate) resumed: u64,
     next: usize,
     hint: usize,
 }
@@ -50,6 +54,7 @@ impl<C: Convergence> Block<C> {
             barriers: Barriers::new(&lanes),
             lanes,
             clock: 0,
+            resumed: 0,
             next: 0,
             hint: 0,
         }
@@ -96,13 +101,7 @@ impl<C: Convergence> Block<C> {
             trace,
             poison,
         };
-        if let Err(mut error) = self.tiles[at].run(&mut env, budget.min(TURN)) {
-            if let SimError::SpinDeadlock { first, waiting, .. } = &mut error {
-                *waiting = self.positions(b);
-                waiting.retain(|p| p.warp == first.warp && p.lanes != first.lanes);
-            }
-            return Err(error);
-        }
+        self.tiles[at].run(&mut env, budget.min(TURN))?;
         self.next = (at + 1) % n;
         for r in std::mem::take(&mut self.barriers.released) {
             let (tile, index) = (r.warp as usize / TILE, r.warp as usize % TILE);
@@ -111,7 +110,7 @@ impl<C: Convergence> Block<C> {
             w.result = r.result.unwrap_or(w.result);
             w.refresh();
         }
-        Ok(Turn::More)
+        Ok(if self.stuck(b).is_some() { Turn::Stuck } else { Turn::More })
     }
 
     /// Where everybody is.

@@ -168,6 +168,8 @@ impl<C: Convergence> Job<'_, C> {
         let mut idle: Vec<Block<C>> = Vec::new();
         let mut flights: Vec<Flight<C>> = Vec::new();
         let mut at = 0;
+        // Slices in a row of blocks that only other blocks can get out of their loops.
+        let mut stuck = 0;
         loop {
             // A new block when there is none, or when all in flight have had their slice.
             if at >= flights.len() {
@@ -181,11 +183,15 @@ impl<C: Convergence> Job<'_, C> {
                     }
                     at = flights.len();
                     flights.push(self.start(linear, idle.pop()));
+                } else if stuck != 0 && stuck >= flights.len() {
+                    self.report_stuck(&flights);
                 }
             }
             let Some(flight) = flights.get_mut(at) else { break };
-            match self.slice(flight, &mut harvest.counters, poison.as_deref_mut()) {
-                Turn::More => at += 1,
+            let turn = self.slice(flight, &mut harvest.counters, poison.as_deref_mut());
+            stuck = if turn == Turn::Stuck { stuck + 1 } else { 0 };
+            match turn {
+                Turn::More | Turn::Stuck => at += 1,
                 Turn::Done => {
                     let flight = flights.remove(at);
                     if let Some(tracer) = flight.tracer {
@@ -198,10 +204,21 @@ impl<C: Convergence> Job<'_, C> {
         harvest
     }
 
+    /// All blocks in flight wait for each other, and no other can start.
+    fn report_stuck(&self, flights: &[Flight<C>]) {
+        for f in flights {
+            let b = self.block(f.linear);
+            if let Some(error) = f.block.stuck(&b) {
+                self.queue.fail(f.linear, error, true);
+            }
+        }
+    }
+
     /// Runs a block for a while. `Done` also if it is given up.
     fn slice(&self, flight: &mut Flight<C>, counters: &mut Counters, mut poison: Option<&mut Poison>) -> Turn {
         let b = self.block(flight.linear);
         let max = self.launch.options.max_inst;
+        flight.block.resumed = flight.block.clock;
         let until = flight.block.clock.saturating_add(SLICE);
         while flight.block.clock < until {
             if self.given_up(flight.linear) {
@@ -225,6 +242,13 @@ impl<C: Convergence> Job<'_, C> {
                     return Turn::Done;
                 }
                 Ok(Turn::More) => {}
+                Ok(Turn::Stuck) => {
+                    // Blocks of other threads may help it; that is settled with all blocks in order.
+                    if let Some(shadow) = self.cx.shadow {
+                        shadow.set_conflict();
+                    }
+                    return Turn::Stuck;
+                }
                 Err(error) => {
                     self.queue.fail(flight.linear, error, self.cx.shadow.is_none());
                     return Turn::Done;

@@ -2,11 +2,13 @@
 //!
 //! A group that comes back to a place with the registers it had there before can only be let out by others, for all it
 //! does next depends on memory. So it may be waiting for lanes of its own warp. On models that promise progress it gives
-//! way then; on a reconvergence stack nobody of its warp can help it.
+//! way then; on a reconvergence stack nobody of its warp can help it. If that is so for every warp that can still run, in
+//! this block and in all others, nothing will ever change.
 
 use lanescope_ir::LaneMask;
 
 use super::BlockCx;
+use super::block::Block;
 use super::tile::{Env, Tile};
 use crate::convergence::{Convergence, Spins};
 use crate::error::SimError;
@@ -14,9 +16,8 @@ use crate::rows::{Row, RowFile, Run};
 
 /// Times round after which a group gives way whatever it does.
 const LONG: u64 = 1 << 20;
-/// Warp instructions of the block during which nothing changes for lanes that are stuck. Long enough for the other warps and
-/// blocks to have had several turns.
-const STUCK: u64 = 4 << 20;
+/// Warp instructions of the block during which nothing changes for any of its warps if it is stuck: several turns of each.
+const STUCK: u64 = 1 << 16;
 /// Times round before the first snapshot, which most divergent loops do not reach with the same lanes.
 const FIRST: u64 = 2;
 
@@ -27,6 +28,7 @@ const FIRST: u64 = 2;
 pub(crate) struct Watch {
     mask: u32,
     at: u32,
+    head: u32,
     /// Jumps back by these lanes.
     rounds: u64,
     /// When the snapshot was taken, and when to take the next.
@@ -36,6 +38,8 @@ pub(crate) struct Watch {
     period: u64,
     due: u64,
     since: u64,
+    /// And when it last was.
+    seen: u64,
     stores: u64,
     rows: Vec<Row>,
     preds: Vec<u32>,
@@ -49,8 +53,9 @@ impl Watch {
         self.mask = 0;
     }
 
-    /// The lanes of `mask` have jumped back at `at`. For how long nothing has changed, if so.
-    fn step(&mut self, at: u32, mask: u32, stores: u64, clock: u64, file: &RowFile, warp: u32) -> Option<u64> {
+    /// The lanes of `run` have jumped back from `at` to `head`. Whether nothing has changed.
+    fn step(&mut self, (at, head): (u32, u32), run: Run, stores: u64, clock: u64, file: &RowFile) -> bool {
+        let Run { warp, active: mask } = run;
         if mask != self.mask {
             (self.mask, self.rounds, self.taken, self.retake, self.period) = (mask, 0, 0, FIRST, 0);
         }
@@ -59,20 +64,26 @@ impl Watch {
             if self.period == 0 {
                 (self.period, self.since) = (self.rounds - self.taken, clock);
             }
-            self.due = self.rounds + self.period;
-            return Some(clock - self.since);
+            (self.due, self.seen) = (self.rounds + self.period, clock);
+            return true;
         }
         if self.period != 0 && self.rounds >= self.due {
             (self.period, self.retake) = (0, self.rounds);
         }
         if self.period == 0 && self.rounds >= self.retake {
-            (self.at, self.stores, self.taken, self.retake) = (at, stores, self.rounds, self.rounds.saturating_mul(2));
+            (self.at, self.head, self.stores) = (at, head, stores);
+            (self.taken, self.retake) = (self.rounds, self.rounds.saturating_mul(2));
             self.rows.clear();
             self.rows.extend(file.registers(warp).copied());
             self.preds.clear();
             self.preds.extend(file.predicates(warp));
         }
-        None
+        false
+    }
+
+    /// From when to when nothing has changed for the lanes of `mask`, if they are in a cycle.
+    fn unchanged(&self, mask: u32) -> Option<(u64, u64)> {
+        (self.period != 0 && mask == self.mask).then_some((self.since, self.seen))
     }
 
     fn same(&mut self, file: &RowFile, warp: u32) -> bool {
@@ -94,33 +105,53 @@ impl Watch {
 impl<C: Convergence> Tile<C> {
     /// After the flow operation at `at` by the group `r`: whether it goes round a loop in vain.
     #[inline]
-    pub(crate) fn look_for_spin(&mut self, env: &Env<'_>, at: u32, r: Run) -> Result<(), SimError> {
+    pub(crate) fn look_for_spin(&mut self, env: &Env<'_>, at: u32, r: Run) {
         let w = &self.warps[r.warp as usize];
-        if w.parked && w.mask == r.active && w.pc <= at { self.back(env.block, *env.clock, at, r) } else { Ok(()) }
+        let matters = w.parked || C::SPINS == Spins::Stuck;
+        if matters && w.mask == r.active && w.pc <= at {
+            self.back(*env.clock, at, r);
+        }
     }
 
-    fn back(&mut self, block: &BlockCx<'_>, clock: u64, at: u32, r: Run) -> Result<(), SimError> {
+    fn back(&mut self, clock: u64, at: u32, r: Run) {
         let w = &mut self.warps[r.warp as usize];
-        let Some(watch) = self.watches.get_mut(r.warp as usize) else { return Ok(()) };
-        let unchanged = watch.step(at, r.active, w.stores, clock, &self.file, r.warp);
-        match C::SPINS {
-            Spins::Ignored => {}
-            Spins::GiveWay => {
-                if unchanged.is_some() || watch.rounds.is_multiple_of(LONG) {
-                    w.conv.set_pc(w.pc);
-                    w.conv.give_way();
-                    w.refresh();
-                }
-            }
-            Spins::Stuck => {
-                if unchanged.is_some_and(|n| n >= STUCK) {
-                    let lanes = LaneMask(r.active.into());
-                    let position = |inst| Box::new(block.position(self.first + r.warp, lanes, inst));
-                    let (first, last) = (position(w.pc), position(at));
-                    return Err(SimError::SpinDeadlock { block: block.id, first, last, waiting: Vec::new() });
+        let Some(watch) = self.watches.get_mut(r.warp as usize) else { return };
+        let unchanged = watch.step((at, w.pc), r, w.stores, clock, &self.file);
+        if C::SPINS == Spins::GiveWay && (unchanged || watch.rounds.is_multiple_of(LONG)) {
+            w.conv.set_pc(w.pc);
+            w.conv.give_way();
+            w.refresh();
+        }
+    }
+}
+
+impl<C: Convergence> Block<C> {
+    /// Whether all warps that can run go round in vain, some of them while other lanes of the warp wait: if all other blocks
+    /// have ended or are so too, nothing will ever change.
+    pub(crate) fn stuck(&self, b: &BlockCx<'_>) -> Option<SimError> {
+        if C::SPINS != Spins::Stuck {
+            return None;
+        }
+        let (mut start, mut seen, mut found) = (self.resumed, u64::MAX, None);
+        for tile in &self.tiles {
+            for ((w, watch), i) in
+                tile.warps.iter().zip(&tile.watches).zip(tile.first..).filter(|((w, _), _)| w.mask != 0)
+            {
+                let (from, to) = watch.unchanged(w.mask)?;
+                (start, seen) = (from.max(start), to.min(seen));
+                if w.parked && found.is_none() {
+                    found = Some((i, w.mask, watch));
                 }
             }
         }
-        Ok(())
+        let (warp, mask, watch) = found?;
+        if self.clock < start + STUCK || seen < start + STUCK / 2 {
+            return None;
+        }
+        let position = |inst| Box::new(b.position(warp, LaneMask(mask.into()), inst));
+        let (first, last) = (position(watch.head), position(watch.at));
+        let mut waiting = self.positions(b);
+        waiting.retain(|p| p.warp == warp && p.lanes != first.lanes);
+        Some(SimError::SpinDeadlock { block: b.id, first, last, waiting })
     }
 }

@@ -289,7 +289,7 @@ impl<C: Convergence> Tile<C> {
                     for r in runs {
                         flow::run(self, env, at, inst, op, *r)?;
                         if C::SPINS != Spins::Ignored {
-                            self.look_for_spin(env, at, *r)?;
+                            self.look_for_spin(env, at, *r);
                         }
                         if WATCHED
                             && let Some(trace) = env.trace.as_deref_mut()

@@ -139,7 +139,7 @@ fn damaged_texts() {
         // A part is enough, and lets more rounds pass.
         let start = source.choose_index(text.len())?;
         let start = (0..=start).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-        text.drain(..start.saturating_sub(start % 7));
+        text.drain(..start);
         text.truncate((0..=text.len().min(3000)).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0));
         for _ in 0..source.int_in_range(0..=8)? {
             let at = source.choose_index(text.len() + 1)?;
@@ -153,7 +153,7 @@ fn damaged_texts() {
         check(&text);
         Ok(())
     })
-    .budget_ms(5_000);
+    .budget_ms(2_000);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn words_in_any_order() {
         check(&text);
         Ok(())
     })
-    .budget_ms(5_000);
+    .budget_ms(2_000);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn deep_nesting() {
 
 #[test]
 fn long_texts() {
-    let many = 100_000;
+    let many = 50_000;
     let repeated = [
         ".entry k() { .reg .pred %p; ".to_owned() + &"@%p bra FAR; ".repeat(many) + "FAR: ret; }",
         ".entry k() { ".to_owned() + &"bra NOWHERE; ".repeat(many) + "}",

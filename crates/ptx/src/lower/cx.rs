@@ -531,6 +531,15 @@ impl<'m, 'a> Cx<'m, 'a> {
         addr
     }
 
+    /// Refuses what concerns clusters if the kernel asks for clusters of several blocks: here each is one block.
+    pub(super) fn only_own_cluster(&self) -> Lowered<()> {
+        let kernel = self.plan.functions.first().and_then(|id| self.module.functions.get(id.index()));
+        match kernel.and_then(|k| k.tuning.reqnctapercluster) {
+            Some(shape) if shape.iter().any(|&n| n > 1) => unsupported("clusters of several blocks"),
+            _ => Ok(()),
+        }
+    }
+
     /// Where the kernel's frame begins.
     pub(super) fn kernel_bottom(&self) -> u32 {
         self.plan.local_size.saturating_sub(self.plan.frames[0].size)

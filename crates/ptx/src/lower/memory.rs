@@ -292,6 +292,7 @@ pub(super) fn policy(c: &mut Cx<'_, '_>) -> Lowered<()> {
 
 /// `mapa`, `getctarank`: every block is a cluster of its own.
 pub(super) fn cluster_address(c: &mut Cx<'_, '_>) -> Lowered<()> {
+    c.only_own_cluster()?;
     let ty = c.mods.ty()?;
     c.mods.find(space);
     c.mods.finish(&[])?;

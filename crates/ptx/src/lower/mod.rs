@@ -328,6 +328,7 @@ fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
         "lop3" => int::lop3(c),
         "shl" | "shr" | "shf" | "bfe" | "bfi" | "bfind" | "clz" | "popc" | "brev" | "prmt" | "szext" | "bmsk"
         | "fns" | "dp4a" | "dp2a" => int::bits(c),
+        "vabsdiff4" => int::byte_differences(c),
         "setp" => compare::setp(c),
         "set" => compare::set(c),
         "selp" => compare::selp(c),
@@ -388,7 +389,6 @@ fn shape(kernel: &mut Kernel, module: &Module<'_>, function: &Function<'_>, plan
     kernel.preds = u16::try_from(pool.preds).unwrap_or(u16::MAX);
     let frame = &plan.frames[0];
     kernel.stack_pointer = Some((STACK, plan.local_size.saturating_sub(frame.size)));
-    kernel.registers = pool.slots.min(255);
     kernel.params = function
         .params
         .iter()

@@ -232,6 +232,17 @@ pub(super) fn special(c: &mut Cx<'_, '_>, operand: &Operand, d: [Option<Slot>; 2
         c.apply(LaneFn::Int(IntFn::Mov64), d, &[value, Src::ZERO]);
         Ok(())
     };
+    if matches!(
+        register,
+        Special::Clusterid
+            | Special::Nclusterid
+            | Special::ClusterCtaid
+            | Special::ClusterCtarank
+            | Special::ClusterNctaid
+            | Special::ClusterNctarank
+    ) {
+        c.only_own_cluster()?;
+    }
     let reg = match register {
         Special::Tid => axial(SpecialReg::Tid),
         Special::Ntid => axial(SpecialReg::NTid),

@@ -200,6 +200,7 @@ pub(super) fn barrier(c: &mut Cx<'_, '_>) -> Lowered<()> {
 /// Every block is a cluster of its own: to have arrived is nothing, to wait is a barrier of the block, since every
 /// thread arrives before it waits. It has the last barrier's number, which compilers do not hand out.
 fn cluster(c: &mut Cx<'_, '_>) -> Lowered<()> {
+    c.only_own_cluster()?;
     let wait = c.mods.take("wait");
     c.mods.ignore(|m| matches!(m, "arrive" | "aligned" | "release" | "acquire" | "relaxed"));
     c.mods.finish(&["arrive", "wait", "aligned"])?;

@@ -54,13 +54,8 @@ fn run(parse: &Parse<'_>, text: &str, command: &str) -> Result<Vec<u32>, Failed>
     let mut params = out.to_le_bytes().to_vec();
     params.extend(args.iter().flat_map(|a: &u64| a.to_le_bytes()));
     let (grid, block) = ([grid, 1, 1], [block, 1, 1]);
-    let geometry = Geometry {
-        grid,
-        block,
-        dynamic_shared: shared,
-        shared_window: SHARED_WINDOW,
-        local_window: LOCAL_WINDOW,
-    };
+    let geometry =
+        Geometry { grid, block, dynamic_shared: shared, shared_window: SHARED_WINDOW, local_window: LOCAL_WINDOW };
     let bank0 = lower::launch_constants(&geometry, &params);
     let options = Options { threads: 1, model: Model::of(&kernel), ..Options::default() };
     let launch = Launch { grid, block, dynamic_shared: shared, bank0, options };

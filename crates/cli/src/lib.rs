@@ -2,13 +2,15 @@
 //!
 //! [`launch`] reads launch files, [`module`] finds kernels in cubins, fatbins and libraries, [`run`] runs a launch
 //! and analyses its counters, [`compile`] calls the compilers that make machine code of CUDA C++ and PTX,
-//! [`output`] writes buffers, [`disasm`] prints SASS. Reports are in `lanescope_report`.
+//! [`levels`] puts PTX
+//! and SASS side by side, [`output`] writes buffers, [`disasm`] prints SASS. Reports are in `lanescope_report`.
 
 pub mod compile;
 pub mod diagnostics;
 pub mod disasm;
 pub mod dtype;
 pub mod launch;
+pub mod levels;
 pub mod module;
 pub mod names;
 pub mod npy;

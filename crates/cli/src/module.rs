@@ -195,7 +195,7 @@ pub fn load_file(path: &Path, request: &Request<'_>) -> Result<Loaded, ModuleErr
     Ok(Loaded { kernel, level: Level::Sass, built, code: bytes })
 }
 
-fn ptx_text<'a>(path: &str, bytes: &'a [u8]) -> Result<&'a str, ModuleError> {
+pub(crate) fn ptx_text<'a>(path: &str, bytes: &'a [u8]) -> Result<&'a str, ModuleError> {
     std::str::from_utf8(bytes).map_err(|e| ModuleError::PtxEncoding { path: path.to_owned(), at: e.valid_up_to() })
 }
 

@@ -167,14 +167,6 @@ impl Prepared {
 
     /// The same for a launch file that was parsed already. Paths in it are relative to `dir`.
     pub fn new(launch: LaunchFile, dir: PathBuf, settings: &Settings) -> Result<Prepared, RunError> {
-        let at = |line: usize| {
-            let file = launch.file.clone();
-            let arch_line = launch.arch.as_ref().map_or(line, |_| launch.arch_at.line);
-            move |error| {
-                let line = if matches!(error, ModuleError::Arch(_)) { arch_line } else { line };
-                RunError::Module { file, line, error: Box::new(error) }
-            }
-        };
         let path = dir.join(&launch.module);
         let name = settings.kernel.as_deref().or(launch.kernel.as_deref());
         let arch = settings.arch.as_deref().or(launch.arch.as_deref());
@@ -183,12 +175,29 @@ impl Prepared {
             *folder = dir.join(&folder);
         }
         let request = Request { kernel: name, arch, options: &options, tools: &settings.tools };
-        let line =
-            if module::is_cuda(&path) || module::is_ptx(&path) { launch.module_at.line } else { launch.kernel_at.line };
-        let Loaded { kernel, level, built, code } = module::load_file(&path, &request).map_err(at(line))?;
+        let Loaded { kernel, level, built, code } = module::load_file(&path, &request).map_err(|error| {
+            let at = match &error {
+                ModuleError::NoKernel { .. } | ModuleError::Ambiguous { .. } => launch.kernel_at,
+                ModuleError::Arch(_) => launch.arch_at,
+                _ => launch.module_at,
+            };
+            RunError::Module { file: launch.file.clone(), line: at.line, error: Box::new(error) }
+        })?;
+        Ok(Prepared { built, code, ..Prepared::of_kernel(launch, dir, kernel, level, settings)? })
+    }
+
+    /// The same for a kernel that was loaded already.
+    pub fn of_kernel(
+        launch: LaunchFile,
+        dir: PathBuf,
+        kernel: Kernel,
+        level: Level,
+        settings: &Settings,
+    ) -> Result<Prepared, RunError> {
         args::check(&launch, &kernel)?;
         let data = args::load(&launch, &dir)?;
-        Ok(Prepared { launch, dir, kernel, level, built, code, data, settings: settings.clone() })
+        let settings = settings.clone();
+        Ok(Prepared { launch, dir, kernel, level, built: None, code: Vec::new(), data, settings })
     }
 
     /// Runs the launch. `progress` is told the number of blocks done and of all.

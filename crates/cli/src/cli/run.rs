@@ -50,6 +50,10 @@ pub(super) struct Args {
     /// Source is compiled for sm_90 unless something else is asked for.
     #[arg(long, value_name = "ARCH")]
     arch: Option<String>,
+    /// Show what each architecture's SASS made of each PTX branch, and what it costs. For a .cu module, or a .ptx module
+    /// that ptxas assembles; --arch may name several, separated by commas.
+    #[arg(long, conflicts_with_all = ["trace", "dump", "fail_on", "model"])]
+    compare_levels: bool,
     /// Kernel to run, overriding the launch file.
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
@@ -108,7 +112,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
         max_inst: args.max_inst,
         unknown: if args.unknown == OnUnknown::Poison { Unknown::Poison } else { Unknown::Stop },
         trace,
-        arch: args.arch.clone(),
+        arch: args.arch.clone().filter(|_| !args.compare_levels),
         kernel: args.kernel.clone(),
         model: args.model.map(|m| match m {
             Convergence::Barrier => Model::Barrier,
@@ -117,6 +121,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
         }),
         tools: args.tools.tools(),
     };
+    if args.compare_levels {
+        let archs: Vec<String> = args.arch.iter().flat_map(|a| a.split(',')).map(|a| a.trim().to_owned()).collect();
+        let comparison = lanescope::levels::compare(&launch, &archs, &settings)?;
+        match args.format {
+            Format::Text => print(&report::levels::text(&comparison))?,
+            Format::Json => print_json(&comparison)?,
+        }
+        return Ok(0);
+    }
     let prepared = Prepared::open(&launch, &settings)?;
     if let Some(built) = &prepared.built {
         tools::show_log(built)?;

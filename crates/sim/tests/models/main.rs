@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod joins;
+mod lanes;
 mod random;
 mod spins;
 mod syncs;

@@ -169,7 +169,7 @@ impl Exact {
         Exact {
             negative: a.negative != b.negative,
             exponent: a.exponent - b.exponent,
-            significand: a.significand / divisor | u128::from(a.significand % divisor != 0),
+            significand: (a.significand / divisor) | u128::from(!a.significand.is_multiple_of(divisor)),
         }
     }
 

@@ -6,8 +6,8 @@ use lanescope_sass::container::{self, Compression, Entry, EntryKind, Function, L
 use lanescope_sass::isa::{Arch, Decoder};
 use serde::Serialize;
 
-use crate::module::ModuleError;
-use crate::names::{base_name, demangle, nearest};
+use crate::module::{ModuleError, no_kernel};
+use crate::names::{base_name, demangle};
 
 /// Blanks between the address and the mnemonic.
 const INDENT: usize = 19;
@@ -199,7 +199,7 @@ pub fn disassemble(
                 kernel: f.is_kernel(),
                 instructions: instructions(&decoder, f, lines.as_ref()),
             };
-            each(item).map_err(|error| ModuleError::Read { path: "standard output".into(), error })?;
+            each(item).map_err(ModuleError::Write)?;
         }
     }
     if shown == 0 {
@@ -207,13 +207,7 @@ pub fn disassemble(
             return Err(e);
         }
         if let (Some(name), true) = (&request.kernel, cubins > 0) {
-            names.sort();
-            names.dedup();
-            let shown: Vec<String> = names.iter().map(|n| demangle(n)).collect();
-            let bases = shown.iter().map(|s| base_name(s));
-            let suggest = nearest(name, names.iter().map(String::as_str).chain(bases)).map(str::to_owned);
-            let kernels = shown.iter().take(12).cloned().collect::<Vec<_>>().join(", ");
-            return Err(ModuleError::NoKernel { path: path.into(), name: name.clone(), suggest, kernels });
+            return Err(no_kernel(path, name, names));
         }
         let mut holds: Vec<String> = file.entries.iter().map(|e| e.arch.to_string()).collect();
         holds.sort();

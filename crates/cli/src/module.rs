@@ -28,6 +28,9 @@ pub enum ModuleError {
         /// What the system said.
         error: std::io::Error,
     },
+    /// The result cannot be written.
+    #[error("cannot write the result")]
+    Write(#[source] std::io::Error),
     /// PTX text.
     #[error("{path} is PTX, which has no machine code\n  have ptxas make some: add --via ptxas")]
     Ptx {
@@ -298,7 +301,7 @@ pub fn load(path: &str, bytes: &[u8], name: Option<&str>, arch: Option<&str>) ->
     Err(no_kernel(path, name, kernels))
 }
 
-fn no_kernel(path: &str, name: &str, kernels: Vec<String>) -> ModuleError {
+pub(crate) fn no_kernel(path: &str, name: &str, kernels: Vec<String>) -> ModuleError {
     let shown: Vec<String> = kernels.iter().map(|k| demangle(k)).collect();
     let bases = shown.iter().map(|s| base_name(s));
     let suggest = nearest(name, kernels.iter().map(String::as_str).chain(bases)).map(str::to_owned);

@@ -134,6 +134,8 @@ pub enum Fate {
     UniformBranch,
     /// A branch that was not reached in this launch.
     UnreachedBranch,
+    /// A jump through a table, with other branches.
+    JumpTable,
     /// A predicated EXIT.
     PredicatedExit,
     /// Instructions with a guard.
@@ -155,6 +157,7 @@ impl Fate {
             Fate::DivergentBranch => "divergent branch",
             Fate::UniformBranch => "uniform branch",
             Fate::UnreachedBranch => "branch, not reached",
+            Fate::JumpTable => "jump table",
             Fate::PredicatedExit => "predicated EXIT",
             Fate::Predicated => "predicated",
             Fate::Select => "select",
@@ -241,7 +244,7 @@ fn outcome(o: &Outcome) -> Vec<(anstyle::Style, String)> {
     }
     let style = match o.fates.first() {
         Some(Fate::DivergentBranch) => BAD,
-        Some(Fate::PredicatedExit) if o.side.divergent > 0 => BAD,
+        Some(Fate::PredicatedExit | Fate::JumpTable) if o.side.divergent > 0 => BAD,
         Some(Fate::Predicated | Fate::Select | Fate::Gone | Fate::Arithmetic | Fate::UniformBranch) => GOOD,
         _ => PLAIN,
     };

@@ -58,3 +58,17 @@ pub enum CompileError {
         error: String,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_install_is_said_to_the_letter() {
+        let error = CompileError::NoCompiler { path: "k.cu".into() }.to_string();
+        assert!(error.contains("pip install nvidia-cuda-nvrtc-cu12 "), "{error}");
+        assert!(error.contains("pip install nvidia-cuda-nvrtc "), "{error}");
+        let error = CompileError::NoPtxas { path: "k.ptx".into() }.to_string();
+        assert!(error.contains("pip install nvidia-cuda-nvcc-cu12"), "{error}");
+    }
+}

@@ -10,7 +10,7 @@ use lanescope_analysis::Cfg;
 use lanescope_ir::op::LaneFn;
 use lanescope_ir::op::control::ControlOp;
 use lanescope_ir::op::effects::Access;
-use lanescope_ir::{Instruction as Inst, Op, Pred, PredSrc};
+use lanescope_ir::{BranchKind, Instruction as Inst, Op, Pred, PredSrc};
 use lanescope_report::levels::{Fate, Instruction, Outcome, Side};
 use lanescope_sass::container::{LineKind, Module};
 
@@ -32,6 +32,10 @@ pub(super) fn is_branch(inst: &Inst) -> bool {
                 | ControlOp::BranchIndirect { .. }
         )
     )
+}
+
+fn is_table(inst: &Inst) -> bool {
+    matches!(inst.op, Op::Control(ControlOp::BranchIndirect { .. }))
 }
 
 fn is_exit(inst: &Inst) -> bool {
@@ -115,12 +119,16 @@ impl<'r> Reader<'r> {
                 side.executed += counts.executed;
                 side.divergent += counts.divergent;
             }
-            if branches.contains(&counts.inst) {
+            if branches.contains(&counts.inst) && counts.kind != BranchKind::Indirect {
                 executed += counts.executed;
                 divergent += counts.divergent;
             }
         }
-        if !branches.is_empty() {
+        let tables = branches.iter().filter(|&&i| is_table(&self.ran.kernel.instructions[i as usize])).count();
+        if tables > 0 {
+            fates.push(Fate::JumpTable);
+        }
+        if branches.len() > tables {
             fates.push(match (executed, divergent) {
                 (0, _) => Fate::UnreachedBranch,
                 (_, 0) => Fate::UniformBranch,
@@ -201,8 +209,12 @@ impl<'r> Reader<'r> {
             if branch.condition.contains(&line) {
                 open.extend(self.writes[at as usize].iter().map(|&p| (at, p)));
             }
+            let inst = &kernel.instructions[at as usize];
+            // A chain of comparisons that became one jump.
+            if is_table(inst) && (line == branch.line || branch.condition.contains(&line)) {
+                uses.branches.insert(at);
+            }
             if line == branch.line {
-                let inst = &kernel.instructions[at as usize];
                 if lanescope_analysis::cfg::is_conditional(inst) {
                     if is_branch(inst) {
                         uses.branches.insert(at);

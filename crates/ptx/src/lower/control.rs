@@ -233,7 +233,7 @@ pub(super) fn call(c: &mut Cx<'_, '_>) -> Lowered<()> {
         pass(c, operand, offset, size, false)?;
     }
     match call.target.kind {
-        OperandKind::Symbol { target: Target::Function(function), .. } => match c.plan.place_of(c.module, function) {
+        OperandKind::Symbol { target: Target::Function(function), .. } => match c.plan.place_of(function) {
             Some(place) => {
                 back(c);
                 c.control(ControlOp::Call { target: LATER, cond: PredSrc::TRUE }, Some(Fix::Function(place)));

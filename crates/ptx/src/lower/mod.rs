@@ -54,8 +54,8 @@ impl Default for Options {
     }
 }
 
-/// Steps that one kernel may have, so that code addresses of functions stay apart.
-const MAX_STEPS: usize = (CODE_STRIDE / 16) as usize;
+/// Steps that one kernel may have: more would take gigabytes. So code addresses of functions stay apart, too.
+const MAX_STEPS: usize = 1 << 22;
 
 /// Lowers kernel `name` of a text that was read without errors.
 pub fn load(parse: &Parse<'_>, name: &str, options: Options) -> Result<Kernel, Vec<Diagnostic>> {
@@ -103,7 +103,7 @@ pub fn load(parse: &Parse<'_>, name: &str, options: Options) -> Result<Kernel, V
     if pool.exhausted || program.steps() > MAX_STEPS {
         diagnostics.push(Diagnostic::error(
             function.name_span,
-            format!("`{name}` is too large: more than 65,000 registers or 16 million steps"),
+            format!("`{name}` is too large: more than 65,000 registers or 4 million steps"),
         ));
     }
     if !diagnostics.is_empty() {

@@ -191,7 +191,7 @@ fn unpack(c: &mut Cx<'_, '_>, ty: Type, to: &Operand, from: &Operand) -> Lowered
 fn symbol(c: &mut Cx<'_, '_>, ty: Type, to: &Operand, from: &Operand, target: Target, offset: i32) -> Lowered<()> {
     let d = c.dst(to, ty)?;
     if let Target::Function(function) = target {
-        let Some(address) = c.plan.address_of(c.module, function) else {
+        let Some(address) = c.plan.address_of(function) else {
             return c.error(from.span, "this function has no address");
         };
         let address = address.wrapping_add_signed(i64::from(offset));

@@ -13,18 +13,19 @@
 //!
 //! A kernel's frame has fixed addresses.
 
+mod data;
+mod graph;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use lanescope_ir::GlobalVar;
 
 use crate::diagnostic::Diagnostic;
 use crate::tree::{
-    Body, Function, FunctionId, Initializer, LocalId, Module, OperandKind, Prototype, RelocationTarget, Space,
-    TableKind, Target, Type, Variable, VariableId,
+    Body, Function, FunctionId, LocalId, Module, OperandKind, Prototype, RelocationTarget, Space, TableKind, Target,
+    Type, Variable, VariableId,
 };
 
-/// First address of device variables.
-const GLOBAL_BASE: u64 = 0x10_0000_0000;
 /// First code address; functions follow at multiples of [`CODE_STRIDE`].
 pub(super) const CODE_BASE: u64 = 0x1000_0000;
 /// Distance of the code addresses of two functions: room for 2^24 instructions.
@@ -35,8 +36,6 @@ pub(super) const EXTERNAL_BASE: u64 = 1 << 44;
 const MAX_FUNCTIONS: usize = 4096;
 /// Local memory of a thread on any GPU.
 const MAX_LOCAL: u64 = 512 << 10;
-/// What one variable may take, so that offsets fit everywhere.
-const MAX_SIZE: u64 = 1 << 38;
 
 /// Offsets in the outgoing area.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +56,7 @@ impl Signature {
                 let align = alignment(variable);
                 let at = signature.size.checked_next_multiple_of(align)?;
                 if out == 0 { &mut signature.returns } else { &mut signature.params }.push((at, size));
-                signature.size = at.checked_add(size)?;
+                signature.size = at.checked_add(size).filter(|&s| s <= MAX_LOCAL as u32)?;
             }
         }
         Some(signature)
@@ -98,6 +97,7 @@ pub(super) struct Plan {
     /// The kernel first.
     pub(super) functions: Vec<FunctionId>,
     pub(super) order: HashMap<FunctionId, usize>,
+    aliases: HashMap<FunctionId, FunctionId>,
     pub(super) frames: Vec<Frame>,
     /// Addresses of module variables in their spaces.
     pub(super) module: HashMap<VariableId, u64>,
@@ -118,17 +118,15 @@ struct Calls {
     indirect: bool,
 }
 
-/// Follows aliases to the function that has code.
-fn resolve(module: &Module<'_>, id: FunctionId) -> FunctionId {
-    let mut id = id;
-    for _ in 0..16 {
-        let Some(function) = module.functions.get(id.index()).filter(|f| f.body.is_none()) else { return id };
-        let Some(next) = module.aliases.iter().find(|a| a.name == function.name).and_then(|a| a.function) else {
-            return id;
-        };
-        id = next;
+/// For each function that is an alias, the function it stands for.
+fn aliases(module: &Module<'_>) -> HashMap<FunctionId, FunctionId> {
+    let by_name: HashMap<&str, FunctionId> =
+        module.aliases.iter().filter_map(|alias| Some((alias.name, alias.function?))).collect();
+    if by_name.is_empty() {
+        return HashMap::new();
     }
-    id
+    let functions = module.functions.iter().zip(0u32..).filter(|(f, _)| f.body.is_none());
+    functions.filter_map(|(f, at)| Some((FunctionId(at), *by_name.get(f.name)?))).collect()
 }
 
 struct Planner<'m, 'a> {
@@ -137,6 +135,8 @@ struct Planner<'m, 'a> {
     /// Functions whose address is taken: any call through a register may reach them.
     taken: BTreeSet<FunctionId>,
     variables: BTreeSet<VariableId>,
+    /// Bytes of initial values so far.
+    initial: u64,
 }
 
 /// Plans for kernel `kernel`.
@@ -144,6 +144,7 @@ pub(super) fn plan(module: &Module<'_>, kernel: FunctionId, reserve: u32) -> Pla
     let plan = Plan {
         functions: Vec::new(),
         order: HashMap::new(),
+        aliases: aliases(module),
         frames: Vec::new(),
         module: HashMap::new(),
         bodies: HashMap::new(),
@@ -153,7 +154,7 @@ pub(super) fn plan(module: &Module<'_>, kernel: FunctionId, reserve: u32) -> Pla
         local_size: 0,
         diagnostics: Vec::new(),
     };
-    let mut planner = Planner { module, plan, taken: BTreeSet::new(), variables: BTreeSet::new() };
+    let mut planner = Planner { module, plan, taken: BTreeSet::new(), variables: BTreeSet::new(), initial: 0 };
     planner.reach(kernel);
     let mut calls = Vec::new();
     let mut at = 0;
@@ -173,7 +174,7 @@ impl<'m, 'a> Planner<'m, 'a> {
 
     /// Notes a function as used; its place in the order if it has code.
     fn reach(&mut self, id: FunctionId) -> Option<usize> {
-        let id = resolve(self.module, id);
+        let id = self.plan.resolve(id);
         if let Some(&at) = self.plan.order.get(&id) {
             return Some(at);
         }
@@ -196,7 +197,8 @@ impl<'m, 'a> Planner<'m, 'a> {
     }
 
     fn take(&mut self, id: FunctionId) {
-        self.taken.insert(resolve(self.module, id));
+        let code = self.plan.resolve(id);
+        self.taken.insert(code);
         self.reach(id);
     }
 
@@ -265,149 +267,24 @@ impl<'m, 'a> Planner<'m, 'a> {
         }
     }
 
-    fn error(&mut self, variable: &Variable<'_>, message: String) {
-        self.plan.diagnostics.push(Diagnostic::error(variable.span, message));
-    }
-
-    /// Addresses for variables.
-    fn data(&mut self) {
-        let module = self.module;
-        let mut next = GLOBAL_BASE;
-        let mut shared = 0u64;
-        let mut open: Vec<(VariableId, u32)> = Vec::new();
-        for (at, variable) in module.variables.iter().enumerate() {
-            let id = VariableId(at as u32);
-            let used = self.variables.contains(&id);
-            match variable.space {
-                Space::Global | Space::Const => {
-                    if variable.linkage == crate::tree::Linkage::Extern {
-                        if used {
-                            self.error(variable, format!("`{}` is defined in another module", variable.name));
-                        }
-                        continue;
-                    }
-                    if let Some(address) = self.place_global(variable, &mut next) {
-                        self.plan.module.insert(id, address);
-                    }
-                }
-                Space::Shared if used => {
-                    if variable.dims.first() == Some(&None) {
-                        open.push((id, alignment(variable)));
-                    } else if let Some(address) = self.place_shared(variable, &mut shared) {
-                        self.plan.module.insert(id, address);
-                    }
-                }
-                Space::Local if used => {
-                    self.error(variable, format!("`{}`: a .local variable outside of a function", variable.name));
-                }
-                _ => {}
-            }
-        }
-        for at in 0..self.plan.functions.len() {
-            let id = self.plan.functions[at];
-            let Some(body) = self.function(id).and_then(|f| f.body.as_ref()) else { continue };
-            for (local, variable) in body.variables.iter().enumerate() {
-                let key = (id, LocalId(local as u32));
-                let address = match variable.space {
-                    Space::Shared if variable.dims.first() == Some(&None) => {
-                        self.error(
-                            variable,
-                            format!("`{}`: an open .shared array must stand outside of functions", variable.name),
-                        );
-                        None
-                    }
-                    Space::Shared => self.place_shared(variable, &mut shared),
-                    Space::Global | Space::Const => self.place_global(variable, &mut next),
-                    _ => None,
-                };
-                if let Some(address) = address {
-                    self.plan.bodies.insert(key, address);
-                }
-            }
-        }
-        // Open arrays all begin where the static variables end.
-        let align = open.iter().map(|&(_, align)| align).max().unwrap_or(1).max(16);
-        let end = if open.is_empty() { shared } else { shared.next_multiple_of(u64::from(align)) };
-        for (id, _) in open {
-            self.plan.module.insert(id, end);
-        }
-        self.plan.shared_size = u32::try_from(end).unwrap_or(u32::MAX);
-        self.initial_values();
-    }
-
-    fn place_shared(&mut self, variable: &Variable<'_>, end: &mut u64) -> Option<u64> {
-        let size = variable_size(variable);
-        let address = end.next_multiple_of(u64::from(alignment(variable)));
-        if size > u64::from(u32::MAX) || address + size > u64::from(u32::MAX) {
-            self.error(variable, format!("`{}` is too large for shared memory", variable.name));
-            return None;
-        }
-        *end = address + size;
-        Some(address)
-    }
-
-    fn place_global(&mut self, variable: &Variable<'_>, next: &mut u64) -> Option<u64> {
-        let size = variable_size(variable);
-        if size > MAX_SIZE {
-            self.error(variable, format!("`{}` is too large", variable.name));
-            return None;
-        }
-        let address = next.next_multiple_of(256);
-        // A gap behind each, so that running off its end is noticed.
-        *next = address + size + 4096;
-        let init = variable.initializer.as_ref().map_or_else(Vec::new, |init| bytes(init, size));
-        self.plan.globals.push(GlobalVar { name: variable.name.to_owned(), address, size, init });
-        Some(address)
-    }
-
-    /// Puts addresses into initial values.
-    fn initial_values(&mut self) {
-        let module = self.module;
-        for (at, variable) in module.variables.iter().enumerate() {
-            let Some(&address) = self.plan.module.get(&VariableId(at as u32)) else { continue };
-            let Some(init) = &variable.initializer else { continue };
-            for relocation in &init.relocations {
-                let value = match relocation.target {
-                    Some(RelocationTarget::Function(f)) => self.plan.address_of(module, f),
-                    Some(RelocationTarget::Variable(v)) => {
-                        let shared = module.variables.get(v.index()).is_some_and(|v| v.space == Space::Shared);
-                        let window = if shared && relocation.generic { super::launch::SHARED_WINDOW } else { 0 };
-                        self.plan.module.get(&v).map(|&address| address + window)
-                    }
-                    None => None,
-                };
-                let Some(value) = value else { continue };
-                let mut value = value.wrapping_add_signed(relocation.addend);
-                if let Some(mask) = relocation.mask.filter(|&m| m != 0) {
-                    value = (value & mask) >> mask.trailing_zeros();
-                }
-                let Some(global) = self.plan.globals.iter_mut().find(|g| g.address == address) else { continue };
-                let (start, width) = (relocation.offset as usize, usize::from(relocation.width.min(8)));
-                let end = start.saturating_add(width);
-                if end as u64 <= global.size {
-                    if global.init.len() < end {
-                        global.init.resize(end, 0);
-                    }
-                    global.init[start..end].copy_from_slice(&value.to_le_bytes()[..width]);
-                }
-            }
-        }
-    }
-
     /// Lays out frames and adds them up.
     fn frames(&mut self, calls: &[Calls], reserve: u32) {
-        let taken: BTreeSet<usize> = self.taken.iter().filter_map(|f| self.plan.order.get(f).copied()).collect();
-        let edges: Vec<BTreeSet<usize>> = calls
-            .iter()
-            .map(|c| if c.indirect { c.direct.union(&taken).copied().collect() } else { c.direct.clone() })
-            .collect();
-        let again: Vec<bool> = (0..edges.len()).map(|f| reaches_itself(&edges, f)).collect();
+        // All calls through registers go to one more node, and from there to every function whose address is taken.
+        let any = calls.len();
+        let mut edges: Vec<BTreeSet<usize>> = calls.iter().map(|c| c.direct.clone()).collect();
+        edges.push(self.taken.iter().filter_map(|f| self.plan.order.get(f).copied()).collect());
+        for (edges, calls) in edges.iter_mut().zip(calls) {
+            edges.extend(calls.indirect.then_some(any));
+        }
+        let again = graph::on_cycles(&edges);
         for at in 0..self.plan.functions.len() {
-            let frame = self.frame(at, !edges[at].is_empty() || calls[at].indirect, again[at]);
+            let frame = self.frame(at, !edges[at].is_empty(), again[at]);
             self.plan.frames.push(frame);
         }
         let moves = self.plan.frames.iter().any(|f| f.moves_stack);
-        let mut depth = deepest(&edges, &again, &self.plan.frames);
+        let mut sizes: Vec<u64> = self.plan.frames.iter().map(|f| u64::from(f.size)).collect();
+        sizes.push(0);
+        let mut depth = graph::deepest(&edges, &again, &sizes);
         if again.contains(&true) || moves {
             depth += u64::from(reserve);
         }
@@ -480,8 +357,8 @@ impl<'m, 'a> Planner<'m, 'a> {
 
 impl Plan {
     /// Code address of a function, or what stands for it.
-    pub(super) fn address_of(&self, module: &Module<'_>, id: FunctionId) -> Option<u64> {
-        let id = resolve(module, id);
+    pub(super) fn address_of(&self, id: FunctionId) -> Option<u64> {
+        let id = self.resolve(id);
         match self.order.get(&id) {
             Some(&at) => Some(CODE_BASE + CODE_STRIDE * at as u64),
             None => self.externals.get(&id).copied(),
@@ -489,8 +366,20 @@ impl Plan {
     }
 
     /// Place of a function in the order, if it has code.
-    pub(super) fn place_of(&self, module: &Module<'_>, id: FunctionId) -> Option<usize> {
-        self.order.get(&resolve(module, id)).copied()
+    pub(super) fn place_of(&self, id: FunctionId) -> Option<usize> {
+        self.order.get(&self.resolve(id)).copied()
+    }
+
+    /// Follows aliases to the function that has code.
+    fn resolve(&self, id: FunctionId) -> FunctionId {
+        let mut id = id;
+        for _ in 0..16 {
+            match self.aliases.get(&id) {
+                Some(&next) => id = next,
+                None => break,
+            }
+        }
+        id
     }
 }
 
@@ -517,54 +406,4 @@ pub(super) fn call_signature(
 
 fn takes_parameter(module: &Module<'_>, instruction: &crate::tree::Instruction) -> bool {
     module.opcode(instruction.opcode).modifiers.iter().any(|m| m.starts_with("param"))
-}
-
-/// The bytes of an initial value up to its last one.
-fn bytes(init: &Initializer<'_>, size: u64) -> Vec<u8> {
-    let mut out = Vec::new();
-    for piece in &init.pieces {
-        let end = piece.offset.saturating_add(piece.bytes.len() as u64);
-        if end > size {
-            continue;
-        }
-        if (out.len() as u64) < end {
-            out.resize(end as usize, 0);
-        }
-        out[piece.offset as usize..end as usize].copy_from_slice(&piece.bytes);
-    }
-    out
-}
-
-fn reaches_itself(edges: &[BTreeSet<usize>], from: usize) -> bool {
-    let mut seen = vec![false; edges.len()];
-    let mut queue: Vec<usize> = edges[from].iter().copied().collect();
-    while let Some(at) = queue.pop() {
-        if at == from {
-            return true;
-        }
-        if !std::mem::replace(&mut seen[at], true) {
-            queue.extend(edges[at].iter().copied());
-        }
-    }
-    false
-}
-
-/// The most that frames take at once, each function on a cycle counted once.
-fn deepest(edges: &[BTreeSet<usize>], again: &[bool], frames: &[Frame]) -> u64 {
-    // Functions on cycles are added apart; without them the calls have no cycles.
-    let cycles: u64 = frames.iter().zip(again).filter(|(_, again)| **again).map(|(f, _)| u64::from(f.size)).sum();
-    let mut depth: Vec<Option<u64>> = vec![None; frames.len()];
-    let mut stack = vec![(0usize, false)];
-    while let Some((at, done)) = stack.pop() {
-        if done {
-            let below = edges[at].iter().filter_map(|&f| depth[f]).max().unwrap_or(0);
-            depth[at] = Some(below + if again[at] { 0 } else { u64::from(frames[at].size) });
-        } else if depth[at].is_none() {
-            // A function on a cycle counts as a leaf while its own callees are being added up.
-            depth[at] = again[at].then_some(0);
-            stack.push((at, true));
-            stack.extend(edges[at].iter().filter(|&&f| depth[f].is_none()).map(|&f| (f, false)));
-        }
-    }
-    depth.first().copied().flatten().unwrap_or(0) + cycles
 }

@@ -7,7 +7,7 @@ use lanescope_ir::source::{InlineSite, Location, SourceMap};
 use crate::tree::{Body, LocationId, Module, SourcePoint};
 
 /// How many calls one place may have been inlined through.
-const MAX_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 32;
 
 /// Collects the locations of a program.
 #[derive(Default)]
@@ -15,6 +15,7 @@ pub(super) struct Builder {
     pub(super) map: SourceMap,
     files: HashMap<u32, u32>,
     known: HashMap<Location, u32>,
+    names: HashMap<(String, u32), Option<String>>,
 }
 
 impl Builder {
@@ -26,6 +27,12 @@ impl Builder {
         self.map.files.push(module.file(index).unwrap_or("?").to_owned());
         self.files.insert(index, at);
         at
+    }
+
+    /// The name of an inlined function.
+    fn name(&mut self, module: &Module<'_>, label: &str, offset: u32) -> Option<String> {
+        let find = || module.debug_string(label, offset).map(|name| String::from_utf8_lossy(name).into_owned());
+        self.names.entry((label.to_owned(), offset)).or_insert_with(find).clone()
     }
 
     /// The locations of a body, each as an index of the map.
@@ -46,12 +53,8 @@ impl Builder {
             let mut here = Some(at);
             while let Some(location) = here.and_then(|at| body.locations.get(at)) {
                 let Some(site) = location.inlined_at.filter(|_| inlined_at.len() < MAX_DEPTH) else { break };
-                let name = location.function.and_then(|(label, offset)| module.debug_string(label, offset));
-                inlined_at.push(InlineSite {
-                    function: name.map(|name| String::from_utf8_lossy(name).into_owned()),
-                    file: self.file(module, site.file),
-                    line: site.line,
-                });
+                let name = location.function.and_then(|(label, offset)| self.name(module, label, offset));
+                inlined_at.push(InlineSite { function: name, file: self.file(module, site.file), line: site.line });
                 // Earlier ones only: no endless chain.
                 here = here.and_then(|at| callers[at]).map(LocationId::index);
             }

@@ -266,6 +266,8 @@ pub(super) fn special(c: &mut Cx<'_, '_>, operand: &Operand, d: [Option<Slot>; 2
         Special::GlobaltimerLo => [SpecialReg::GlobalTimerLo, zero],
         Special::GlobaltimerHi => [SpecialReg::GlobalTimerHi, zero],
         Special::TotalSmemSize | Special::AggrSmemSize => [SpecialReg::SharedSize, zero],
+        // Nothing of shared memory is reserved here.
+        Special::ReservedSmemOffsetBegin | Special::ReservedSmemOffsetEnd => [zero, zero],
         // Every block is a cluster of its own.
         Special::ClusterCtaid | Special::ClusterCtarank | Special::CurrentGraphExec => [zero, zero],
         Special::ClusterNctaid | Special::ClusterNctarank => return constant(c, Src::imm(1)),

@@ -8,6 +8,8 @@
 //!
 //! The numbers are worked out by hand from the PTX manual.
 
+mod mutation;
+
 use std::path::Path;
 
 use lanescope_ir::{Kernel, Op};
@@ -136,6 +138,12 @@ fn main() {
     for entry in std::fs::read_dir(&folder).expect("the cases") {
         let path = entry.expect("a case").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let damaged = path.clone();
+        trials.push(Trial::test(format!("damaged {name}"), move || {
+            let text = std::fs::read_to_string(&damaged).map_err(|e| Failed::from(e.to_string()))?;
+            mutation::survive(&text, 200);
+            Ok(())
+        }));
         trials.push(Trial::test(name, move || {
             let text = std::fs::read_to_string(&path).map_err(|e| Failed::from(e.to_string()))?;
             case(&text)

@@ -14,8 +14,11 @@ use crate::convergence::{Convergence, Spins};
 use crate::error::SimError;
 use crate::rows::{Row, RowFile, Run};
 
-/// Times round after which a group gives way whatever it does.
+/// Jumps back after which a group gives way whatever it does.
 const LONG: u64 = 1 << 20;
+/// Jumps back by a part of a group, in loops inside its loop, after which that part counts as a group of its own on a
+/// stack. Where groups give way it does at once: there it matters more to find a cycle soon than to find all.
+const PARTS: u64 = 1 << 10;
 /// Warp instructions of the block during which nothing changes for any of its warps if it is stuck: several turns of each.
 const STUCK: u64 = 1 << 16;
 /// Times round before the first snapshot, which most divergent loops do not reach with the same lanes.
@@ -31,6 +34,10 @@ pub(crate) struct Watch {
     head: u32,
     /// Jumps back by these lanes.
     rounds: u64,
+    /// Jumps back since by a part of them.
+    parts: u64,
+    /// Jumps back by any lanes since the last that gave way.
+    all: u64,
     /// When the snapshot was taken, and when to take the next.
     taken: u64,
     retake: u64,
@@ -50,15 +57,28 @@ pub(crate) struct Watch {
 impl Watch {
     /// For the next block.
     pub(crate) fn clear(&mut self) {
-        self.mask = 0;
+        (self.mask, self.parts, self.all, self.period) = (0, 0, 0, 0);
     }
 
     /// The lanes of `run` have jumped back from `at` to `head`. Whether nothing has changed.
-    fn step(&mut self, (at, head): (u32, u32), run: Run, stores: u64, clock: u64, file: &RowFile) -> bool {
+    fn step(
+        &mut self,
+        (at, head): (u32, u32),
+        run: Run,
+        stores: u64,
+        clock: u64,
+        file: &RowFile,
+        patient: bool,
+    ) -> bool {
         let Run { warp, active: mask } = run;
         if mask != self.mask {
+            self.parts += 1;
+            if patient && mask & !self.mask == 0 && self.parts < PARTS {
+                return false;
+            }
             (self.mask, self.rounds, self.taken, self.retake, self.period) = (mask, 0, 0, FIRST, 0);
         }
+        self.parts = 0;
         self.rounds += 1;
         if self.taken != 0 && at == self.at && stores == self.stores && self.same(file, warp) {
             if self.period == 0 {
@@ -81,9 +101,9 @@ impl Watch {
         false
     }
 
-    /// From when to when nothing has changed for the lanes of `mask`, if they are in a cycle.
+    /// From when to when nothing has changed for the lanes of `mask` and those they have come apart from, if they are in a cycle.
     fn unchanged(&self, mask: u32) -> Option<(u64, u64)> {
-        (self.period != 0 && mask == self.mask).then_some((self.since, self.seen))
+        (self.period != 0 && mask & !self.mask == 0).then_some((self.since, self.seen))
     }
 
     fn same(&mut self, file: &RowFile, warp: u32) -> bool {
@@ -116,8 +136,11 @@ impl<C: Convergence> Tile<C> {
     fn back(&mut self, clock: u64, at: u32, r: Run) {
         let w = &mut self.warps[r.warp as usize];
         let Some(watch) = self.watches.get_mut(r.warp as usize) else { return };
-        let unchanged = watch.step((at, w.pc), r, w.stores, clock, &self.file);
-        if C::SPINS == Spins::GiveWay && (unchanged || watch.rounds.is_multiple_of(LONG)) {
+        let patient = C::SPINS == Spins::Stuck;
+        let unchanged = watch.step((at, w.pc), r, w.stores, clock, &self.file, patient);
+        watch.all += 1;
+        if C::SPINS == Spins::GiveWay && (unchanged || watch.all >= LONG) {
+            watch.all = 0;
             w.conv.set_pc(w.pc);
             w.conv.give_way();
             w.refresh();
@@ -140,18 +163,18 @@ impl<C: Convergence> Block<C> {
                 let (from, to) = watch.unchanged(w.mask)?;
                 (start, seen) = (from.max(start), to.min(seen));
                 if w.parked && found.is_none() {
-                    found = Some((i, w.mask, watch));
+                    found = Some((i, watch));
                 }
             }
         }
-        let (warp, mask, watch) = found?;
+        let (warp, watch) = found?;
         if self.clock < start + STUCK || seen < start + STUCK / 2 {
             return None;
         }
-        let position = |inst| Box::new(b.position(warp, LaneMask(mask.into()), inst));
+        let position = |inst| Box::new(b.position(warp, LaneMask(watch.mask.into()), inst));
         let (first, last) = (position(watch.head), position(watch.at));
         let mut waiting = self.positions(b);
-        waiting.retain(|p| p.warp == warp && p.lanes != first.lanes);
+        waiting.retain(|p| p.warp == warp && !first.lanes.contains(p.lanes));
         Some(SimError::SpinDeadlock { block: b.id, first, last, waiting })
     }
 }

@@ -170,6 +170,37 @@ fn a_flag_that_is_set_behind_the_join() {
     }
 }
 
+/// Lanes 0 to 3 spin on a flag that the others set behind the join; each time round, lane l goes round an inner loop l + 1 times.
+#[test]
+fn a_loop_inside_the_loop_that_spins() {
+    let mut c = Code::default();
+    lane_id(&mut c, 0);
+    c.lane(IntFn::Mov, 1, &[imm(0)]);
+    c.lane(IntFn::Mov, 2, &[imm(1)]);
+    c.element(8, 1, 4, 0);
+    c.set(Cmp::Ge, 0, r(0), imm(4));
+    let skip = c.branch(p(0), 0);
+    let top = c.lane(IntFn::Mov, 5, &[imm(0)]);
+    let inner = count_up(&mut c, 5);
+    c.set(Cmp::Le, 2, r(5), r(0));
+    c.branch(p(2), inner);
+    c.load(Space::Global, Width::B32, 4, at(8));
+    c.set(Cmp::Eq, 1, r(4), imm(0));
+    let back = c.branch(p(1), top);
+    c.land(skip);
+    c.store(Space::Global, Width::B32, 2, at(8));
+    c.exit(PredSrc::TRUE);
+    let kernel = c.kernel();
+    match one_block(&kernel, Model::Stack, 32, 1).map(|r| r.words) {
+        Err(SimError::SpinDeadlock { first, last, waiting, .. }) => {
+            assert_eq!((first.inst, last.inst, first.lanes.0), (top, back, 0xf));
+            assert_eq!(waiting.iter().map(|p| p.lanes.0).collect::<Vec<_>>(), [0xffff_fff0]);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(one_block(&kernel, Model::Ipdom, 32, 1).unwrap().words, [1]);
+}
+
 /// Blocks that wait for each other: the first spins, its other lanes waiting, until the last has stored; and all of them
 /// spin for ever if nobody stores.
 #[test]

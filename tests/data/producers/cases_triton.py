@@ -195,3 +195,19 @@ def cases():
     for arch in (80, 90):
         yield from case("matmul_dot", [a, b, Full("f32", 2048)], (1,), {2: want}, arch=arch,
                         file=f"matmul_dot.sm_{arch}", M=64, N=32, K=32)
+
+    # Products in single precision without tensor cores; the loop's loads become cp.async.
+    a, b = Random("f32", 16 * 128, 44, -1, 1), Random("f32", 128 * 16, 45, -1, 1)
+    want = Close((double(a).reshape(16, 128) @ double(b).reshape(128, 16)).ravel(), 0, 1e-5)
+    yield from case("matmul_ieee", [a, b, Full("f32", 256)], (1,), {2: want}, arch=80, M=16, N=16, K=128, STEP=32)
+    x = Random("f32", 2 * 256, 46, -9, 9)
+    outs = {1: x.data.reshape(2, 256).max(1)}
+    for arch in (90, 100, 120):
+        yield from case("row_max_float", [x, Full("f32", 2)], (2,), outs, arch=arch, file=f"row_max_float.sm_{arch}",
+                        B=256)
+    # The order of the blocks does not matter when all values are equal.
+    x, total = Full("i32", 9, 2), 1
+    for _ in range(9):
+        total = total * 3 + 2
+    args = [x, Full("i32", 1), Full("i32", 1, 1)]
+    yield from case("spin_lock", args, (9,), {1: np.zeros(1, np.int32), 2: np.array([total], np.int32)})

@@ -332,3 +332,30 @@ def matmul_dot(a, b, o, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     k = tl.arange(0, K)
     acc = tl.dot(tl.load(a + m * K + k[None, :]), tl.load(b + k[:, None] * N + n))
     tl.store(o + m * N + n, acc)
+
+
+@triton.jit
+def matmul_ieee(a, b, o, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, STEP: tl.constexpr):
+    m = tl.arange(0, M)[:, None]
+    n = tl.arange(0, N)[None, :]
+    acc = tl.zeros((M, N), tl.float32)
+    for start in range(0, K, STEP):
+        k = start + tl.arange(0, STEP)
+        acc = tl.dot(tl.load(a + m * K + k[None, :]), tl.load(b + k[:, None] * N + n), acc, input_precision="ieee")
+    tl.store(o + m * N + n, acc)
+
+
+@triton.jit
+def row_max_float(x, o, B: tl.constexpr):
+    row = tl.program_id(0)
+    tl.store(o + row, tl.max(tl.load(x + row * B + tl.arange(0, B)), 0))
+
+
+@triton.jit
+def spin_lock(x, lock, o):
+    i = tl.program_id(0)
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    tl.store(o, tl.load(o) * 3 + tl.load(x + i))
+    tl.debug_barrier()
+    tl.atomic_xchg(lock, 0)

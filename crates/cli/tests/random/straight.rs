@@ -94,7 +94,8 @@ impl Program<'_> {
                     }
                     "dp4a" => emit!(self, "{guard}dp4a.s32.u32 {d}, {a}, {e}, {c};"),
                     "bfi" => {
-                        let (at, len) = (self.random.below(32), self.random.below(33));
+                        // ptxas 12.9 takes a constant length of 32 for 0.
+                        let (at, len) = (self.random.below(32), self.random.below(32));
                         emit!(self, "{guard}bfi.b32 {d}, {a}, {e}, {at}, {len};");
                     }
                     _ => emit!(self, "{guard}{op} {d}, {a}, {b};"),

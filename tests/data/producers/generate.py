@@ -11,7 +11,6 @@ computed in double precision where a tolerance is given, and in the kernel's own
 """
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 

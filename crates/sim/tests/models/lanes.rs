@@ -39,7 +39,7 @@ fn program(seed: u64, len: u32) -> Vec<Step> {
                 8 => Step::Call(target),
                 9 => Step::Return,
                 10 => Step::Sleep,
-                11 if seed % 3 == 0 => Step::Bar,
+                11 if seed.is_multiple_of(3) => Step::Bar,
                 _ => Step::Other,
             }
         })
@@ -169,7 +169,7 @@ fn run<const TURNS: bool>(seed: u64, steps: &[Step], points: &JoinPoints, lanes:
             Step::Bar => s.wait_block(mask, next),
             Step::Other => {
                 s.set_pc(next);
-                if mix(seed ^ turn) % 8 == 0 {
+                if mix(seed ^ turn).is_multiple_of(8) {
                     s.give_way();
                 }
             }

@@ -287,7 +287,7 @@ fn alone(steps: &[Step], gid: u32, counts: &mut [u64]) -> Option<[u32; REGS]> {
 #[test]
 fn lanes_do_what_they_do_alone() {
     let (mut stored, mut gone, mut split, mut joined) = (0, 0, 0u64, 0u64);
-    for seed in 1..700u64 {
+    for seed in 1..400u64 {
         let steps = program(seed);
         let kernel = compile(&steps, None);
         let n = kernel.instructions.len();

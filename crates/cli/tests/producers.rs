@@ -84,8 +84,10 @@ fn launches(folder: &Path) -> Vec<PathBuf> {
 fn check(tables: &Tables, name: &str, path: &Path) -> Result<(), Failed> {
     let base = path.with_extension("");
     let base = base.display();
-    let outputs: Vec<(usize, PathBuf)> =
-        (0..64).map(|k| (k, PathBuf::from(format!("{base}.arg{k}.expected.npy")))).filter(|(_, p)| p.exists()).collect();
+    let outputs: Vec<(usize, PathBuf)> = (0..64)
+        .map(|k| (k, PathBuf::from(format!("{base}.arg{k}.expected.npy"))))
+        .filter(|(_, p)| p.exists())
+        .collect();
     if outputs.is_empty() {
         return Err("no expected output".into());
     }

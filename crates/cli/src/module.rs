@@ -74,6 +74,12 @@ pub enum ModuleError {
         /// What it holds instead.
         holds: String,
     },
+    /// Code, but nothing that could be launched.
+    #[error("{path} has no kernel")]
+    Empty {
+        /// The file.
+        path: String,
+    },
     /// A name that is no architecture.
     #[error("{0}")]
     Arch(#[from] isa::ArchError),
@@ -222,9 +228,7 @@ pub fn load_ptx(path: &str, bytes: &[u8], name: Option<&str>) -> Result<Kernel, 
     match (found.as_slice(), name) {
         ([(_, mangled)], _) => lower::load(&parsed, mangled, lower::Options::default()).map_err(|d| wrong(&d, 0)),
         ([], Some(name)) => Err(no_kernel(path, name, kernels.into_iter().map(str::to_owned).collect())),
-        ([], None) => {
-            Err(ModuleError::NoCode { path: path.into(), wanted: None, holds: "PTX without a kernel".into() })
-        }
+        ([], None) => Err(ModuleError::Empty { path: path.into() }),
         (several, _) => Err(ModuleError::Ambiguous {
             path: path.into(),
             name: name.map(str::to_owned),
@@ -296,7 +300,7 @@ pub fn load(path: &str, bytes: &[u8], name: Option<&str>, arch: Option<&str>) ->
         return Err(container(error));
     }
     let Some(name) = name else {
-        return Err(ModuleError::NoCode { path: path.into(), wanted: None, holds: "modules without a kernel".into() });
+        return Err(ModuleError::Empty { path: path.into() });
     };
     Err(no_kernel(path, name, kernels))
 }

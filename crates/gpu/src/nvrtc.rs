@@ -12,8 +12,11 @@ use std::path::{Path, PathBuf};
 use program::Program;
 use table::Table;
 
-/// EDG's parser recurses with the nesting of the source; the default stack of a thread ends early.
-const STACK: usize = 256 << 20;
+/// The compiler's parser recurses with the nesting of the source, and an overflow would end the whole process; the default
+/// stack of a thread ends early. Memory of it that is not touched costs nothing.
+const STACK: usize = 1 << 30;
+/// Brackets may be nested so deep: at 2.6 kB of stack a level, as measured, far from the end.
+const DEEPEST: usize = 50_000;
 
 /// Why nothing was compiled.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +57,12 @@ pub enum NvrtcError {
     Zero {
         /// `the source`, `an option`, ...
         what: &'static str,
+    },
+    /// Brackets are nested so deep that the compiler would overflow its stack.
+    #[error("brackets are nested {depth} deep; the compiler's parser can do {DEEPEST}")]
+    Nesting {
+        /// How deep.
+        depth: usize,
     },
     /// A thread for the compiler could not be started.
     #[error("cannot start a thread for the compiler: {0}")]
@@ -121,6 +130,10 @@ impl Nvrtc {
 
     /// Compiles one source text.
     pub fn compile(&self, request: &Request<'_>) -> Result<Compiled, NvrtcError> {
+        let depth = nesting(request.source);
+        if depth > DEEPEST {
+            return Err(NvrtcError::Nesting { depth });
+        }
         std::thread::scope(|scope| {
             let work = || self.compile_here(request);
             let thread = std::thread::Builder::new().name("nvrtc".into()).stack_size(STACK);
@@ -141,5 +154,39 @@ impl Nvrtc {
             log: program.log()?,
             lowered: request.instances.iter().map(|i| program.lowered(i)).collect::<Result<_, _>>()?,
         })
+    }
+}
+
+/// How deep brackets are nested. Those in comments and texts count too, which only matters to texts made to break it.
+fn nesting(source: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0usize, 0);
+    for byte in source {
+        match byte {
+            b'(' | b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nesting_is_counted_over_all_brackets() {
+        assert_eq!(nesting(b""), 0);
+        assert_eq!(nesting(b"f(a[{1}], (2))"), 3);
+        assert_eq!(nesting(b")))((("), 3);
+    }
+
+    #[test]
+    fn what_is_no_library_is_refused() {
+        let e = Nvrtc::load(Path::new("/nowhere/libnvrtc.so")).map(|_| ()).unwrap_err().to_string();
+        assert!(e.starts_with("cannot load /nowhere/libnvrtc.so: "), "{e}");
     }
 }

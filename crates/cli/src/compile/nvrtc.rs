@@ -31,7 +31,9 @@ pub(super) fn compile(job: &Job<'_>, tools: &Tools, places: &Places) -> Result<B
     if let Some(built) = key.as_ref().and_then(|k| tools.cache.get(k)) {
         return Ok(built);
     }
-    let request = Request { source: job.source, name: &name, options: &options, instances: &instances };
+    // NVRTC reads UTF-8 and takes the line's end for a part of a broken character, the next line with it.
+    let text = String::from_utf8_lossy(job.source);
+    let request = Request { source: text.as_bytes(), name: &name, options: &options, instances: &instances };
     let compiled = nvrtc.compile(&request).map_err(|error| match error {
         NvrtcError::Source { log } => {
             let hint = hint(&log, major);

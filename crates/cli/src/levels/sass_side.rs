@@ -76,11 +76,9 @@ impl<'r> Reader<'r> {
         let mut lines = vec![None; kernel.instructions.len()];
         for function in &kernel.functions {
             let Some(section) = module.function(&function.name).map(|f| f.section) else { continue };
-            let first = function.first.index();
-            let end = (first + function.len as usize).min(lines.len());
-            for at in first..end {
-                let pc = kernel.instructions[at].pc;
-                lines[at] = table.frames(section, pc.into()).next().map(|f| f.line);
+            let body = lines.iter_mut().zip(&kernel.instructions).skip(function.first.index());
+            for (line, inst) in body.take(function.len as usize) {
+                *line = table.frames(section, inst.pc.into()).next().map(|f| f.line);
             }
         }
         same_text(&module, ptx, &lines).map_err(wrong)?;
@@ -214,14 +212,13 @@ impl<'r> Reader<'r> {
             if is_table(inst) && (line == branch.line || branch.condition.contains(&line)) {
                 uses.branches.insert(at);
             }
-            if line == branch.line {
-                if lanescope_analysis::cfg::is_conditional(inst) {
-                    if is_branch(inst) {
-                        uses.branches.insert(at);
-                    } else if is_exit(inst) {
-                        uses.exits.insert(at);
-                    }
-                }
+            if line != branch.line || !lanescope_analysis::cfg::is_conditional(inst) {
+                continue;
+            }
+            if is_branch(inst) {
+                uses.branches.insert(at);
+            } else if is_exit(inst) {
+                uses.exits.insert(at);
             }
         }
         let mut seen: BTreeSet<(u32, Pred)> = open.iter().copied().collect();

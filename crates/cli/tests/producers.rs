@@ -147,8 +147,9 @@ fn close(k: usize, ours: &Array, expected: &Array, within: Tolerance, faults: &m
         let _ = writeln!(faults, "arg{k}: {} elements, not {}", a.len(), b.len());
         return Ok(());
     }
-    let far = |a: f64, b: f64| !((a - b).abs() <= within.abs + within.rel * b.abs());
-    let wrong: Vec<_> = a.iter().zip(&b).enumerate().filter(|(_, (a, b))| far(**a, **b)).collect();
+    // False for NaN.
+    let near = |a: f64, b: f64| (a - b).abs() <= within.abs + within.rel * b.abs();
+    let wrong: Vec<_> = a.iter().zip(&b).enumerate().filter(|(_, (a, b))| !near(**a, **b)).collect();
     if !wrong.is_empty() {
         let _ = writeln!(faults, "arg{k}: {} of {} elements are too far away:", wrong.len(), a.len());
     }

@@ -193,7 +193,7 @@ fn corpus() {
         let parse = lanescope_ptx::parse(&text);
         let cubins: Vec<Vec<u8>> = archs
             .iter()
-            .map(|arch| levels::assemble(&oracles, &temporary.path().join("k.ptx"), &text, arch).unwrap())
+            .map(|arch| levels::assemble(&oracles, &temporary.path().join("k.ptx"), &text, arch, &[]).unwrap())
             .collect();
         for function in parse.module.functions.iter().filter(|f| f.kind == FunctionKind::Entry && f.body.is_some()) {
             kernels += 1;

@@ -68,7 +68,7 @@ fn batch(oracles: &Path, start: u64, end: u64, faults: &mut String) -> u64 {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random-{start}.ptx"));
     let parse = lanescope_ptx::parse(&text);
     assert!(parse.is_ok(), "{}: {:?}", path.display(), parse.diagnostics.first());
-    let cubins = ARCHS.map(|arch| levels::assemble(oracles, &path, &text, arch).unwrap_or_else(|e| panic!("{e}")));
+    let cubins = ARCHS.map(|arch| levels::assemble(oracles, &path, &text, arch, &[]).unwrap_or_else(|e| panic!("{e}")));
     let modules = cubins.iter().map(|c| Module::parse(c).unwrap()).collect::<Vec<_>>();
     let shape = Shape { grid: 1, block: random::THREADS as u32, dynamic_shared: 0, max_inst: 10_000_000 };
     let (mut equal, before) = (0, faults.len());
@@ -96,7 +96,10 @@ fn batch(oracles: &Path, start: u64, end: u64, faults: &mut String) -> u64 {
                     println!("known: {name} {arch}: {why}");
                     continue;
                 }
-                writeln!(faults, "{name} {arch}: {what} ({})", path.display()).unwrap();
+                let plain =
+                    high.as_ref().ok().and_then(|high| hardly_optimised(oracles, n, arch, shape, &inputs, high));
+                let plain = plain.unwrap_or_else(|| "not run".into());
+                writeln!(faults, "{name} {arch}: {what} ({}); ptxas -O1: {plain}", path.display()).unwrap();
             }
         }
         equal += u64::from(good);
@@ -105,6 +108,28 @@ fn batch(oracles: &Path, start: u64, end: u64, faults: &mut String) -> u64 {
         let _ = std::fs::remove_file(&path);
     }
     equal
+}
+
+/// What the program gives when ptxas optimises little: if that agrees with PTX, ptxas has changed the program's meaning
+/// or an instruction only it chooses is wrong here.
+fn hardly_optimised(
+    oracles: &Path,
+    n: u64,
+    arch: &str,
+    shape: Shape,
+    inputs: &[Input],
+    high: &[Vec<u8>],
+) -> Option<String> {
+    let mut text = String::from(random::HEADER);
+    random::program(n, &mut text);
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random-{n}-{arch}-O1.ptx"));
+    let cubin = levels::assemble(oracles, &path, &text, arch, &["-O1"]).ok()?;
+    let _ = std::fs::remove_file(&path);
+    let kernel = levels::machine_code(&Module::parse(&cubin).ok()?, &format!("k{n}")).ok()?;
+    match levels::run(&kernel, shape, inputs) {
+        Ok(low) => Some(difference(high, &low).unwrap_or_else(|| "equal".into())),
+        Err(e) => Some(e),
+    }
 }
 
 /// The first difference of the outputs; any two NaN are equal.

@@ -36,10 +36,10 @@ pub(crate) fn oracles() -> Option<PathBuf> {
 }
 
 /// The cubin that ptxas makes of `text`, which is written to `path`.
-pub(crate) fn assemble(oracles: &Path, path: &Path, text: &str, arch: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn assemble(oracles: &Path, path: &Path, text: &str, arch: &str, flags: &[&str]) -> Result<Vec<u8>, String> {
     std::fs::write(path, text).map_err(|e| e.to_string())?;
     let tools = Tools { ptxas: Some(oracles.join("bin/ptxas-12.9")), cache: Cache::Off, ..Tools::default() };
-    let options = CompileOptions::default();
+    let options = CompileOptions { options: flags.iter().map(|f| f.to_string()).collect(), ..Default::default() };
     let arch = arch.parse().map_err(|_| format!("no architecture: {arch}"))?;
     let job = Job { path, source: text.as_bytes(), arch, options: &options, kernel: None };
     compile::ptx(&job, &tools).map(|b| b.cubin).map_err(|e| e.to_string())

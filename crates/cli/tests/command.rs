@@ -136,6 +136,7 @@ fn json_is_one_document_with_all_keys() {
         "grid",
         "instructions",
         "kernel",
+        "level",
         "schema",
         "source",
         "totals",

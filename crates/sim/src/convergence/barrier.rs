@@ -76,12 +76,19 @@ impl Barrier {
         }
     }
 
-    /// Nobody can run: lanes at a BSYNC whose barrier waits for nobody, although it does not name them (any more), go on.
+    /// Nobody can run: lanes at a BSYNC whose barrier waits for nobody, although it does not name them (any more), go on;
+    /// failing that, lanes at a BSYNC that waits only for lanes in a collective WARPSYNC. The second happens when some
+    /// lanes of a loop have yielded, the others pass its BSYNC and take the same barrier register again: an H200 ends such
+    /// kernels, in which order is not known.
     fn forgotten(&mut self) -> Option<Group> {
-        let bar = self.held.iter().find_map(|h| match h.hold {
-            Hold::Barrier(bar) if self.barrier_missing(bar).is_empty() => Some(bar),
-            _ => None,
-        })?;
+        let collective = self.held.lanes(|h| matches!(h.hold, Hold::Collective { .. }));
+        let waiting_for = |excused: LaneMask| {
+            self.held.iter().find_map(|h| match h.hold {
+                Hold::Barrier(bar) if (self.barrier_missing(bar) - excused).is_empty() => Some(bar),
+                _ => None,
+            })
+        };
+        let bar = waiting_for(LaneMask::EMPTY).or_else(|| waiting_for(collective))?;
         self.clear_barrier(bar);
         for w in self.held.take(EVERYBODY, |w| w.hold == Hold::Barrier(bar)) {
             self.pool.add(Group { pc: w.next, mask: w.lanes });

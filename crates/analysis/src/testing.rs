@@ -1,6 +1,6 @@
 //! Hand-built kernels for tests: one method an instruction, targets as instruction numbers.
 
-use lanescope_ir::op::control::{ControlOp, Indirect};
+use lanescope_ir::op::control::{ControlOp, Decision, Indirect};
 use lanescope_ir::{
     BarrierReg, BranchCounts, BranchKind, Function, InstId, Instruction, Kernel, LaneCounts, Op, Pred, PredSrc, Src,
     TargetTable,
@@ -81,7 +81,7 @@ impl Builder {
 }
 
 fn branch(target: u32) -> Op {
-    Op::Control(ControlOp::Branch { target: InstId(target), cond: PredSrc::TRUE, uniform: false })
+    Op::Control(ControlOp::Branch { target: InstId(target), cond: PredSrc::TRUE, decision: Decision::Lanes })
 }
 
 fn nowhere() -> Indirect {

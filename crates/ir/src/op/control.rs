@@ -30,6 +30,18 @@ pub enum WarpSyncMode {
     Exclusive(Src),
 }
 
+/// Who decides at a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Decision {
+    /// Each lane for itself: the group may split.
+    Lanes,
+    /// `BRA.U`: the group goes to the target if the condition holds in all its lanes, and falls through otherwise. The
+    /// compiler puts it before a region whose branches decide by lane, to skip it if nobody goes in.
+    All,
+    /// `BRA.U.ANY`: the group goes to the target if the condition holds in any of its lanes.
+    Any,
+}
+
 /// An operation that steers the warp. Each applies to the lanes of the group whose guard holds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ControlOp {
@@ -39,8 +51,8 @@ pub enum ControlOp {
         target: InstId,
         /// Second predicate.
         cond: PredSrc,
-        /// `BRA.U`: one decision for the group, promised to be uniform.
-        uniform: bool,
+        /// Who decides.
+        decision: Decision,
     },
     /// `BRA.DIV`: taken by the group if a lane of `mask` that has not exited is outside the group.
     BranchDivergent {

@@ -1,7 +1,7 @@
 //! Branches, calls and returns.
 
 use lanescope_ir::op::LaneFn;
-use lanescope_ir::op::control::{ControlOp, Indirect};
+use lanescope_ir::op::control::{ControlOp, Decision, Indirect};
 use lanescope_ir::op::int::{Cmp, IntFn};
 use lanescope_ir::op::memory::{Addr, MemoryOp, Space as IrSpace, Width};
 use lanescope_ir::op::{LaneOp, SrcMod};
@@ -19,13 +19,17 @@ const LATER: InstId = InstId(0);
 
 /// `bra`
 pub(super) fn branch(c: &mut Cx<'_, '_>) -> Lowered<()> {
-    let uniform = c.mods.take("uni");
+    // A promise that all lanes go the same way; nothing depends on it.
+    c.mods.take("uni");
     c.mods.finish(&["uni"])?;
     c.expect(1)?;
     let operand = c.operand(0)?;
     match operand.kind {
         OperandKind::Symbol { target: Target::Label(label), offset: 0 } => {
-            c.control(ControlOp::Branch { target: LATER, cond: PredSrc::TRUE, uniform }, Some(Fix::Label(label)));
+            c.control(
+                ControlOp::Branch { target: LATER, cond: PredSrc::TRUE, decision: Decision::Lanes },
+                Some(Fix::Label(label)),
+            );
             Ok(())
         }
         _ => c.error(operand.span, "a label is needed here"),
@@ -95,7 +99,10 @@ pub(super) fn ret(c: &mut Cx<'_, '_>) -> Lowered<()> {
         leave(c)
     } else {
         // What returning takes may change the guard.
-        c.control(ControlOp::Branch { target: LATER, cond: PredSrc::TRUE, uniform: false }, Some(Fix::Epilogue));
+        c.control(
+            ControlOp::Branch { target: LATER, cond: PredSrc::TRUE, decision: Decision::Lanes },
+            Some(Fix::Epilogue),
+        );
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Branches, convergence, calls and exit.
 
-use lanescope_ir::op::control::{ControlOp, Indirect, WarpSyncMode};
+use lanescope_ir::op::control::{ControlOp, Decision, Indirect, WarpSyncMode};
 use lanescope_ir::{BarrierReg, InstId, Op, PredSrc, Src, SrcMod};
 
 use super::operands::{Cx, Lowered, Target, refuse, slot, slot_at, src};
@@ -68,6 +68,14 @@ fn mask(cx: &Cx, i: usize) -> Lowered<Option<Src>> {
     }
 }
 
+fn decision(cx: &Cx) -> Decision {
+    match (cx.has("U"), cx.has("ANY")) {
+        (_, true) => Decision::Any,
+        (true, false) => Decision::All,
+        (false, false) => Decision::Lanes,
+    }
+}
+
 fn branch(cx: &Cx) -> Lowered<ControlOp> {
     only(cx, &["U", "DIV", "CONV", "ANY"])?;
     let (cond, at) = second(cx)?;
@@ -83,14 +91,14 @@ fn branch(cx: &Cx) -> Lowered<ControlOp> {
             ControlOp::BranchConverged { target, mask, cond }
         });
     }
-    Ok(ControlOp::Branch { target: target(cx, at)?, cond, uniform: cx.has("U") })
+    Ok(ControlOp::Branch { target: target(cx, at)?, cond, decision: decision(cx) })
 }
 
 fn jump(cx: &Cx) -> Lowered<ControlOp> {
     only(cx, &["U", "ANY"])?;
     let (cond, at) = second(cx)?;
     match cx.resolve(cx.int(at)? as u64) {
-        Some(Target::Code(target)) => Ok(ControlOp::Branch { target, cond, uniform: cx.has("U") }),
+        Some(Target::Code(target)) => Ok(ControlOp::Branch { target, cond, decision: decision(cx) }),
         _ => refuse("a jump to an address outside the code"),
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use lanescope_ir::LaneMask;
+use lanescope_ir::op::control::Decision;
 
 use super::Where;
 use super::barrier::Arrival;
@@ -33,7 +34,24 @@ pub(crate) fn run<C: Convergence>(
     }
     let exec = guard & tile.file.pred(&op.cond, r.warp);
     let next = at + 1;
-    if let Flow::Branch(target) = op.flow {
+    if let Flow::Branch(target, decision) = op.flow {
+        let exec = match decision {
+            Decision::Lanes => exec,
+            Decision::All => {
+                if exec == r.active {
+                    exec
+                } else {
+                    0
+                }
+            }
+            Decision::Any => {
+                if exec != 0 {
+                    r.active
+                } else {
+                    0
+                }
+            }
+        };
         let w = &mut tile.warps[r.warp as usize];
         let stay = r.active & !exec;
         let split = exec != 0 && stay != 0;
@@ -85,7 +103,7 @@ fn rare<C: Convergence>(
     let w = &mut tile.warps[r.warp as usize];
     w.conv.set_pc(at);
     match &op.flow {
-        Flow::Branch(_) => {}
+        Flow::Branch(..) => {}
         Flow::Call(target) => {
             let stay = r.active & !exec;
             if op.counter != NONE {

@@ -97,7 +97,11 @@ mod tests {
             guard: PredSrc::of(lanescope_ir::Pred(0)),
             uniform: false,
             op: match target {
-                Some(t) => Op::Control(ControlOp::Branch { target: InstId(*t), cond: PredSrc::TRUE, uniform: false }),
+                Some(t) => Op::Control(ControlOp::Branch {
+                    target: InstId(*t),
+                    cond: PredSrc::TRUE,
+                    decision: lanescope_ir::op::control::Decision::Lanes,
+                }),
                 None => Op::Nop,
             },
         };

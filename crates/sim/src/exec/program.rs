@@ -1,6 +1,6 @@
 //! A kernel prepared for one launch: every operand resolved, every lane function bound.
 
-use lanescope_ir::op::control::{ControlOp, Indirect, WarpSyncMode};
+use lanescope_ir::op::control::{ControlOp, Decision, Indirect, WarpSyncMode};
 use lanescope_ir::op::memory::{Addr, AtomOp, AtomType, MemoryOp, Space, Width};
 use lanescope_ir::op::warp::{BlockBarrierMode, WarpOp};
 use lanescope_ir::{BranchKind, Kernel, Op, Pred, PredSrc, Slot, Src};
@@ -103,7 +103,7 @@ pub(crate) enum Transfer {
 
 /// An operation that may end the running group.
 pub(crate) enum Flow {
-    Branch(u32),
+    Branch(u32, Decision),
     /// A direct call, for models that follow calls.
     Call(u32),
     /// BRA.DIV and BRA.CONV.
@@ -323,9 +323,8 @@ impl Resolver<'_> {
     /// A control operation: what it is, and its second predicate.
     fn control(&mut self, op: &ControlOp) -> Result<Kind, SimError> {
         let (flow, cond) = match op {
-            ControlOp::Branch { target, cond, .. } | ControlOp::Call { target, cond } => {
-                (Flow::Branch(target.0), *cond)
-            }
+            ControlOp::Branch { target, cond, decision } => (Flow::Branch(target.0, *decision), *cond),
+            ControlOp::Call { target, cond } => (Flow::Branch(target.0, Decision::Lanes), *cond),
             ControlOp::BranchDivergent { target, mask, cond } => {
                 let mask = mask.map(|m| self.src(m)).transpose()?;
                 (Flow::BranchIf { target: target.0, mask, converged: false }, *cond)
@@ -460,7 +459,7 @@ impl Program {
             }
             if let (Kind::Flow(f), Op::Control(op)) = (&mut kind, &inst.op) {
                 if C::CALLS
-                    && let (Flow::Branch(target), ControlOp::Call { .. }) = (&f.flow, op)
+                    && let (Flow::Branch(target, _), ControlOp::Call { .. }) = (&f.flow, op)
                 {
                     f.flow = Flow::Call(*target);
                 }

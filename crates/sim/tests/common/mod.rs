@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
 use lanescope_ir::kernel::Function;
-use lanescope_ir::op::control::ControlOp;
+use lanescope_ir::op::control::{ControlOp, Decision};
 use lanescope_ir::op::int::{Cmp, IntFn};
 use lanescope_ir::op::memory::{Addr, AtomOp, AtomType, MemoryOp, Space, Width};
 use lanescope_ir::op::warp::{SpecialReg, WarpOp};
@@ -101,7 +101,10 @@ impl Code {
         self.push(guard, Op::Control(op))
     }
     pub fn branch(&mut self, guard: PredSrc, target: u32) -> u32 {
-        self.control(guard, ControlOp::Branch { target: InstId(target), cond: PredSrc::TRUE, uniform: false })
+        self.control(
+            guard,
+            ControlOp::Branch { target: InstId(target), cond: PredSrc::TRUE, decision: Decision::Lanes },
+        )
     }
     /// Sets the target of a branch or BSSY to the next instruction.
     pub fn land(&mut self, at: u32) {

@@ -1,7 +1,7 @@
 //! The models by themselves: whatever is asked of them, no lane is lost or in two places.
 
 use crate::common::{Code, imm, p};
-use lanescope_ir::op::control::{ControlOp, Indirect, WarpSyncMode};
+use lanescope_ir::op::control::{ControlOp, Decision, Indirect, WarpSyncMode};
 use lanescope_ir::{InstId, Kernel, LaneMask, Op, PredSrc, Src};
 use lanescope_sim::convergence::{
     Convergence, Group, JoinPoints, PostDominator, Reason, SyncMode, SyncPart, YieldKind,
@@ -56,7 +56,7 @@ fn kernel(steps: &[Step]) -> Kernel {
         let guard = if i + 1 == steps.len() { PredSrc::TRUE } else { p(0) };
         let target = Indirect { reg: [Src::ZERO, Src::ZERO], base: 0 };
         let op = match *s {
-            Step::Branch(to) => ControlOp::Branch { target: InstId(to), cond, uniform: false },
+            Step::Branch(to) => ControlOp::Branch { target: InstId(to), cond, decision: Decision::Lanes },
             Step::Exit => ControlOp::Exit { cond },
             Step::Sync(mask) => ControlOp::WarpSync { mode: WarpSyncMode::Mask(imm(mask)), cond },
             Step::Call(to) => ControlOp::Call { target: InstId(to), cond },

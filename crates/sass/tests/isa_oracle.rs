@@ -84,7 +84,8 @@ fn nvdisasm(oracles: &Path, arch: Arch, words: &[u8]) -> Vec<String> {
 fn compare(oracles: &Path, dir: &Path) -> (String, bool) {
     let (mut report, mut good) = (String::new(), true);
     for (name, paths) in cubins(dir) {
-        let Ok(arch) = name.parse::<Arch>() else { continue };
+        // nvdisasm 13 knows nothing older than sm_75.
+        let Some(arch) = name.parse::<Arch>().ok().filter(|a| a.sm() >= 75) else { continue };
         let words = code(&paths);
         let expected = nvdisasm(oracles, arch, &words);
         assert_eq!(expected.len(), words.len() / 16, "{name}: nvdisasm printed another number of lines");

@@ -33,7 +33,7 @@ mod tests {
         let d = Diagnostic::error(Span::new(at, at + 3), "register `%r9` is not declared")
             .at(Span::new(13, 20), "the target")
             .note("declare it");
-        let text = errors("k.ptx", source, &[d.clone()], 2);
+        let text = errors("k.ptx", source, std::slice::from_ref(&d), 2);
         for part in ["error: register `%r9` is not declared", "--> k.ptx:3:", "^^^", "declare it", "and 2 more errors"]
         {
             assert!(text.contains(part), "`{part}` is missing in:\n{text}");

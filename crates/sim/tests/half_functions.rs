@@ -249,9 +249,7 @@ fn minimum_maximum_and_comparisons() {
                 0x7fff
             } else if a.is_nan() {
                 v[1]
-            } else if b.is_nan() {
-                v[0]
-            } else if a.total_cmp(&b).is_lt() == p {
+            } else if b.is_nan() || a.total_cmp(&b).is_lt() == p {
                 v[0]
             } else {
                 v[1]

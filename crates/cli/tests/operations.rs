@@ -1,6 +1,8 @@
 //! Every operation of `tests/data/operations` through real machine code of four architectures, against the
 //! bits that an H200 gave.
 
+#![allow(clippy::print_stdout)] // How many operations ran belongs into the test log.
+
 mod measured;
 
 use lanescope_sass::container::{self, Module};

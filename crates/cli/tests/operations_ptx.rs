@@ -1,5 +1,7 @@
 //! Every operation of `tests/data/operations` as PTX, against the bits that an H200 gave.
 
+#![allow(clippy::print_stdout)] // How many operations ran belongs into the test log.
+
 mod measured;
 
 use lanescope_ptx::lower;

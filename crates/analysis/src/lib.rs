@@ -17,6 +17,7 @@ pub mod rules;
 mod survey;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod uniformity;
 pub mod words;
 
 pub use attribution::{Attribution, Cause, CauseTotal, Part};

@@ -4,9 +4,11 @@
 //! Nothing here computes: counters and findings come in, text goes out. Text carries ANSI styles; whoever prints
 //! it strips them where there is no terminal (`anstream` does).
 
+pub mod check;
 pub mod json;
 mod layout;
 pub mod levels;
+pub mod model;
 pub mod text;
 pub mod trace;
 

@@ -117,6 +117,8 @@ pub struct Kernel {
     pub shared_size: u32,
     /// Local memory of one thread in bytes, stack included.
     pub local_size: u32,
+    /// Lanes of a warp that its code counts on; 0 if any will do.
+    pub warp_size: u32,
     /// Upper bound of threads in a block; 0 if none is given.
     pub max_threads: u32,
     /// Exact block shape required (`reqntid`), if any.

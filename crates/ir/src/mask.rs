@@ -10,6 +10,8 @@ pub struct LaneMask(pub u64);
 impl LaneMask {
     /// No lane.
     pub const EMPTY: LaneMask = LaneMask(0);
+    /// Lanes that a set can have.
+    pub const MAX: u32 = 64;
 
     /// The lowest `n` lanes; all 64 from `n` = 64 on.
     pub const fn first(n: u32) -> LaneMask {

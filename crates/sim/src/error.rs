@@ -354,9 +354,26 @@ pub enum SimError {
         /// Why, and what can.
         why: String,
     },
-    /// A warp size that is not implemented.
-    #[error("a warp size of {0} is not implemented yet; 32 is")]
-    WarpSize(u32),
+    /// A warp size that the convergence model does not have.
+    #[error("a warp size of {size} for a convergence model of {model} lanes")]
+    WarpSize {
+        /// Asked for.
+        size: u32,
+        /// What the model has.
+        model: u32,
+    },
+    /// A warp size with which a kernel cannot run.
+    #[error("{kernel} cannot run with warps of {size} lanes: {why}")]
+    WrongWarpSize {
+        /// Asked for.
+        size: u32,
+        /// The kernel.
+        kernel: String,
+        /// The instruction that needs another, if it is one.
+        inst: Option<u32>,
+        /// Why.
+        why: String,
+    },
     /// The instruction limit was reached.
     #[error("stopped after {limit} warp instructions; block {block:?} was at{}", Positions(.at))]
     MaxInst {
@@ -394,6 +411,7 @@ impl SimError {
             | SimError::BadBarrier { site, .. }
             | SimError::UnknownValue { site, .. } => Some(site.inst),
             SimError::SpinDeadlock { last, .. } => Some(last.inst),
+            SimError::WrongWarpSize { inst, .. } => *inst,
             _ => None,
         }
     }

@@ -97,7 +97,7 @@ pub struct Options {
     pub merge_at_memory: bool,
     /// How lanes split and rejoin. Machine code needs [`Model::Barrier`], PTX one of the others.
     pub model: Model,
-    /// Lanes of a warp. Only 32 is implemented.
+    /// Lanes of a warp: 32, or 64 (the wavefronts of other machines) with PTX that does not depend on it.
     pub warp_size: u32,
 }
 

@@ -11,6 +11,7 @@ pub mod lane;
 mod launch;
 mod memory;
 mod rows;
+mod width;
 
 use lanescope_ir::{Kernel, Op};
 
@@ -30,12 +31,17 @@ pub fn simulate(
     memory: &mut GlobalMemory,
     progress: Option<Progress<'_>>,
 ) -> Result<Outcome, SimError> {
-    let model = launch.options.model;
+    use convergence::{Barrier, Ipdom, Stack, WideIpdom, WideStack};
+    let (model, size) = (launch.options.model, launch.options.warp_size);
     permit(kernel, model)?;
-    match model {
-        Model::Barrier => simulate_with::<convergence::Barrier>(kernel, &(), launch, memory, progress),
-        Model::Ipdom => simulate_with::<convergence::Ipdom>(kernel, &JoinPoints::new(kernel), launch, memory, progress),
-        Model::Stack => simulate_with::<convergence::Stack>(kernel, &JoinPoints::new(kernel), launch, memory, progress),
+    width::permit(kernel, size)?;
+    let points = || JoinPoints::new(kernel);
+    match (model, size) {
+        (Model::Barrier, _) => simulate_with::<Barrier>(kernel, &(), launch, memory, progress),
+        (Model::Ipdom, 64) => simulate_with::<WideIpdom>(kernel, &points(), launch, memory, progress),
+        (Model::Ipdom, _) => simulate_with::<Ipdom>(kernel, &points(), launch, memory, progress),
+        (Model::Stack, 64) => simulate_with::<WideStack>(kernel, &points(), launch, memory, progress),
+        (Model::Stack, _) => simulate_with::<Stack>(kernel, &points(), launch, memory, progress),
     }
 }
 

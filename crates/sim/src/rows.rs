@@ -1,6 +1,6 @@
 //! Rows of lanes, and pure lane functions applied to them. The only module of this crate with `unsafe` code.
 //!
-//! A row holds one 32-bit register of one warp. A [`RowFile`] keeps the registers of the warps that run in lockstep,
+//! A row holds one 32-bit register of one warp (of half a warp, where warps have 64 lanes: such a warp is two to this module). A [`RowFile`] keeps the registers of the warps that run in lockstep,
 //! `[slot][warp]`, and their predicates as lane masks; immediates and constants are rows of their own, shared by all
 //! warps. So a [`LaneInst`] is one function over row pointers, applied to every warp that stands at the instruction.
 //! The function is compiled twice, for AVX2 with FMA and for the baseline, and chosen when the instruction is prepared.
@@ -220,21 +220,14 @@ impl RowFile {
         &mut self.rows[at]
     }
 
-    /// The registers of a warp.
-    pub(crate) fn registers(&self, warp: u32) -> impl Iterator<Item = &Row> {
-        let own = self.slots - EXTRA_SLOTS;
-        (0..own).map(move |slot| &self.rows[self.at(slot, warp)])
-    }
-
     /// A register of a warp; the kernel's own come first.
     pub(crate) fn register(&self, slot: u32, warp: u32) -> Option<&Row> {
         (slot < self.slots - EXTRA_SLOTS).then(|| &self.rows[self.at(slot, warp)])
     }
 
-    /// The predicates of a warp.
-    pub(crate) fn predicates(&self, warp: u32) -> impl Iterator<Item = u32> {
-        let own = self.npreds - EXTRA_PREDS;
-        (0..own).map(move |pred| self.preds[self.at(pred, warp)])
+    /// A predicate of a warp; the kernel's own come first.
+    pub(crate) fn predicate(&self, pred: u32, warp: u32) -> Option<u32> {
+        (pred < self.npreds - EXTRA_PREDS).then(|| self.preds[self.at(pred, warp)])
     }
 
     /// Writes the lanes of `mask`.

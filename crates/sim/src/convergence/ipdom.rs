@@ -26,6 +26,9 @@ use lanescope_ir::op::control::{ControlOp, WarpSyncMode};
 /// Joins at immediate post-dominators, with progress for every lane: PTX since Volta.
 pub type Ipdom = PostDominator<true>;
 
+/// The same for warps of 64 lanes.
+pub type WideIpdom = PostDominator<true, 64>;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hold {
     WarpSync { wanted: LaneMask, exchange: bool },
@@ -51,11 +54,11 @@ impl Held {
 
 const NOBODY: Path = Path { pc: 0, mask: LaneMask::EMPTY, join: NONE, spun: false };
 
-/// Joins at immediate post-dominators. `TURNS`: whether groups give way to others.
+/// Joins at immediate post-dominators. `TURNS`: whether groups give way to others; `LANES`: lanes of a warp.
 ///
 /// Nothing is allocated until the warp diverges or calls.
 #[derive(Clone)]
-pub struct PostDominator<const TURNS: bool> {
+pub struct PostDominator<const TURNS: bool, const LANES: u32 = 32> {
     points: JoinPoints,
     running: Path,
     /// Where the running group reaches its innermost join.
@@ -68,7 +71,7 @@ pub struct PostDominator<const TURNS: bool> {
     joins: Joins,
 }
 
-impl<const TURNS: bool> PostDominator<TURNS> {
+impl<const TURNS: bool, const LANES: u32> PostDominator<TURNS, LANES> {
     fn run(&mut self, path: Path) {
         self.running = Path { spun: false, ..path };
         self.stop = self.joins.place(path.join);
@@ -188,8 +191,10 @@ impl<const TURNS: bool> PostDominator<TURNS> {
     }
 }
 
-impl<const TURNS: bool> Convergence for PostDominator<TURNS> {
+impl<const TURNS: bool, const LANES: u32> Convergence for PostDominator<TURNS, LANES> {
     type Plan = JoinPoints;
+
+    const LANES: u32 = LANES;
 
     const CALLS: bool = true;
     const SPINS: Spins = if TURNS { Spins::GiveWay } else { Spins::Stuck };

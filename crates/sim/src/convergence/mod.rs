@@ -23,9 +23,9 @@ use lanescope_ir::LaneMask;
 use lanescope_ir::op::control::ControlOp;
 
 pub use barrier::Barrier;
-pub use ipdom::{Ipdom, PostDominator};
+pub use ipdom::{Ipdom, PostDominator, WideIpdom};
 pub use join_points::JoinPoints;
-pub use stack::Stack;
+pub use stack::{Stack, WideStack};
 
 /// Lanes that stand at one instruction and execute together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +133,8 @@ pub trait Convergence: Sized + Clone + Send {
     /// What the model must know about the kernel (join points); `()` if nothing.
     type Plan: Sync;
 
+    /// Lanes of a warp, a multiple of 32.
+    const LANES: u32 = 32;
     /// Whether the model must hear of every call and return ([`call`](Convergence::call), [`ret`](Convergence::ret)). If not,
     /// those that do not split the group are no different from jumps.
     const CALLS: bool = false;

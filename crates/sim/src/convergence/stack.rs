@@ -12,3 +12,6 @@ use super::ipdom::PostDominator;
 
 /// Joins at immediate post-dominators, strictly as a stack: before Volta.
 pub type Stack = PostDominator<false>;
+
+/// The same for warps of 64 lanes.
+pub type WideStack = PostDominator<false, 64>;

@@ -1,11 +1,9 @@
 //! Barriers of a block (BAR).
 //!
 //! As measured, a barrier counts warps: one issue by any group of a warp is the arrival of that warp, 32 threads of a thread
-//! count, however few its lanes. A barrier without a count is complete when every warp that has not exited has arrived.
+//! count (or what the warp size is), however few its lanes. A barrier without a count is complete when every warp that has not exited has arrived.
 
 use lanescope_ir::op::warp::BlockBarrierMode;
-
-use crate::rows::LANES;
 
 /// Number of barriers of a block.
 pub(crate) const BARRIERS: usize = 16;
@@ -14,7 +12,7 @@ pub(crate) const BARRIERS: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Release {
     pub(crate) warp: u32,
-    pub(crate) lanes: u32,
+    pub(crate) lanes: u64,
     /// Result of a reducing barrier.
     pub(crate) result: Option<u32>,
 }
@@ -24,7 +22,7 @@ struct State {
     /// Arrivals of each warp.
     arrived: Vec<u32>,
     /// Lanes of each warp that wait.
-    waiting: Vec<u32>,
+    waiting: Vec<u64>,
     expected: Option<u32>,
     reduce: Option<BlockBarrierMode>,
     held: u32,
@@ -34,9 +32,9 @@ struct State {
 /// Lanes of one warp that reach a barrier.
 pub(crate) struct Arrival {
     pub(crate) warp: u32,
-    pub(crate) lanes: u32,
+    pub(crate) lanes: u64,
     /// Of these, lanes whose predicate holds.
-    pub(crate) pred: u32,
+    pub(crate) pred: u64,
     pub(crate) mode: BlockBarrierMode,
     pub(crate) threads: Option<u32>,
 }
@@ -45,26 +43,27 @@ pub(crate) struct Arrival {
 pub(crate) struct Barriers {
     states: [State; BARRIERS],
     /// Lanes of each warp that have not exited.
-    live: Vec<u32>,
+    live: Vec<u64>,
+    warp_size: u32,
     /// Lanes let go and not yet told so.
     pub(crate) released: Vec<Release>,
     used: bool,
 }
 
 impl Barriers {
-    pub(crate) fn new(live: &[u32]) -> Barriers {
-        let zero = vec![0; live.len()];
-        let state = State { arrived: zero.clone(), waiting: zero, ..State::default() };
+    pub(crate) fn new(live: &[u64], warp_size: u32) -> Barriers {
+        let state = State { arrived: vec![0; live.len()], waiting: vec![0; live.len()], ..State::default() };
         Barriers {
             states: std::array::from_fn(|_| state.clone()),
             live: live.to_vec(),
+            warp_size,
             released: Vec::new(),
             used: false,
         }
     }
 
     /// For the next block.
-    pub(crate) fn clear(&mut self, live: &[u32]) {
+    pub(crate) fn clear(&mut self, live: &[u64]) {
         self.live.copy_from_slice(live);
         self.released.clear();
         if std::mem::take(&mut self.used) {
@@ -73,7 +72,7 @@ impl Barriers {
     }
 
     /// Lanes exit: barriers may become complete.
-    pub(crate) fn exit(&mut self, warp: u32, lanes: u32) {
+    pub(crate) fn exit(&mut self, warp: u32, lanes: u64) {
         self.live[warp as usize] &= !lanes;
         if self.used {
             for id in 0..BARRIERS {
@@ -88,9 +87,12 @@ impl Barriers {
             return Err(format!("number {id}; there are {BARRIERS}"));
         };
         if let Some(t) = a.threads
-            && (t == 0 || t % LANES as u32 != 0)
+            && (t == 0 || t % self.warp_size != 0)
         {
-            return Err(format!("barrier {id} for {t} threads, which is no positive multiple of the warp size"));
+            let size = self.warp_size;
+            return Err(format!(
+                "barrier {id} for {t} threads, which is no positive multiple of the warp size ({size})"
+            ));
         }
         let fresh = s.arrived.iter().all(|&l| l == 0);
         if fresh {
@@ -126,7 +128,7 @@ impl Barriers {
         }
         let complete = match s.expected {
             None => s.arrived.iter().zip(&self.live).all(|(&a, &l)| l == 0 || a != 0),
-            Some(n) => s.arrived.iter().sum::<u32>().saturating_mul(LANES as u32) >= n,
+            Some(n) => s.arrived.iter().sum::<u32>().saturating_mul(self.warp_size) >= n,
         };
         if !complete {
             return;
@@ -145,7 +147,7 @@ impl Barriers {
     }
 
     /// The barrier at which lanes of a warp wait.
-    pub(crate) fn waits_at(&self, warp: u32, lanes: u32) -> Option<u8> {
+    pub(crate) fn waits_at(&self, warp: u32, lanes: u64) -> Option<u8> {
         self.states.iter().position(|s| s.waiting.get(warp as usize).is_some_and(|w| w & lanes != 0)).map(|i| i as u8)
     }
 }
@@ -162,14 +164,16 @@ impl State {
 mod tests {
     use super::*;
 
-    fn sync(warp: u32, lanes: u32, threads: Option<u32>) -> Arrival {
+    const ALL: u64 = 0xffff_ffff;
+
+    fn sync(warp: u32, lanes: u64, threads: Option<u32>) -> Arrival {
         Arrival { warp, lanes, pred: lanes & 1, mode: BlockBarrierMode::Sync, threads }
     }
 
     #[test]
     fn waits_for_all_warps_that_live() {
-        let mut b = Barriers::new(&[u32::MAX, 0xfffff, 0xf]);
-        b.arrive(0, &sync(0, u32::MAX, None)).unwrap();
+        let mut b = Barriers::new(&[ALL, 0xfffff, 0xf], 32);
+        b.arrive(0, &sync(0, ALL, None)).unwrap();
         b.arrive(0, &sync(1, 0xff, None)).unwrap();
         b.exit(2, 0x7);
         assert!(b.released.is_empty());
@@ -180,11 +184,11 @@ mod tests {
 
     #[test]
     fn thread_counts_take_warps_and_start_anew() {
-        let mut b = Barriers::new(&[u32::MAX, u32::MAX, u32::MAX]);
-        b.arrive(3, &Arrival { mode: BlockBarrierMode::Arrive, ..sync(0, u32::MAX, Some(64)) }).unwrap();
+        let mut b = Barriers::new(&[ALL, ALL, ALL], 32);
+        b.arrive(3, &Arrival { mode: BlockBarrierMode::Arrive, ..sync(0, ALL, Some(64)) }).unwrap();
         b.arrive(3, &sync(2, 0xff, Some(64))).unwrap();
         assert_eq!(b.released, [Release { warp: 2, lanes: 0xff, result: None }]);
-        b.arrive(3, &sync(1, u32::MAX, Some(64))).unwrap();
+        b.arrive(3, &sync(1, ALL, Some(64))).unwrap();
         assert_eq!(b.released.len(), 1);
         assert_eq!(b.waits_at(1, 1), Some(3));
         assert!(b.arrive(3, &sync(0, 1, Some(96))).is_err());
@@ -193,8 +197,18 @@ mod tests {
     }
 
     #[test]
+    fn warps_of_64_count_64_threads() {
+        let mut b = Barriers::new(&[u64::MAX, u64::MAX], 64);
+        assert!(b.arrive(1, &sync(0, 1 << 40, Some(96))).is_err());
+        b.arrive(1, &sync(0, 1 << 40, Some(128))).unwrap();
+        assert!(b.released.is_empty());
+        b.arrive(1, &sync(1, u64::MAX, Some(128))).unwrap();
+        assert_eq!(b.released[0], Release { warp: 0, lanes: 1 << 40, result: None });
+    }
+
+    #[test]
     fn reductions() {
-        let mut b = Barriers::new(&[0xf, 0xf]);
+        let mut b = Barriers::new(&[0xf, 0xf], 32);
         for warp in 0..2 {
             b.arrive(0, &Arrival { pred: 3, mode: BlockBarrierMode::RedPopc, ..sync(warp, 0xf, None) }).unwrap();
         }

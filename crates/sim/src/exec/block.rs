@@ -4,16 +4,16 @@ use std::cell::Cell;
 
 use lanescope_ir::LaneMask;
 
-use super::BlockCx;
 use super::barrier::Barriers;
 use super::counters::Counters;
 use super::poison::Poison;
 use super::tile::{Env, Tile};
 use super::trace::Tracer;
+use super::{BlockCx, rows};
 use crate::convergence::Convergence;
 use crate::error::{Position, SimError};
 
-/// Warps of a tile at most.
+/// Rows of lanes of a tile at most: warps, or halves of them.
 const TILE: usize = 8;
 /// Warp instructions a tile issues before the next one has its turn.
 const TURN: u64 = 1 << 14;
@@ -34,7 +34,7 @@ pub(crate) struct Block<C> {
     pub(crate) tiles: Vec<Tile<C>>,
     shared: Vec<Cell<u32>>,
     barriers: Barriers,
-    lanes: Vec<u32>,
+    lanes: Vec<u64>,
     pub(crate) clock: u64,
     /// The clock when other blocks last ran.
     pub(crate) resumed: u64,
@@ -46,12 +46,14 @@ impl<C: Convergence> Block<C> {
     /// A block at its start.
     pub(crate) fn new(b: &BlockCx<'_>, plan: &C::Plan) -> Block<C> {
         let threads = b.cx.block.iter().product::<u32>();
-        let lanes: Vec<u32> = (0..b.cx.warps).map(|w| LaneMask::first((threads - w * 32).min(32)).0 as u32).collect();
-        let tiles = lanes.chunks(TILE).enumerate().map(|(i, l)| Tile::new(b, plan, (i * TILE) as u32, l)).collect();
+        let lanes: Vec<u64> =
+            (0..b.cx.warps).map(|w| LaneMask::first((threads - w * C::LANES).min(C::LANES)).0).collect();
+        let n = TILE / rows::<C>();
+        let tiles = lanes.chunks(n).enumerate().map(|(i, l)| Tile::new(b, plan, (i * n) as u32, l)).collect();
         Block {
             tiles,
             shared: vec![Cell::new(0); b.cx.shared_size.div_ceil(4) as usize],
-            barriers: Barriers::new(&lanes),
+            barriers: Barriers::new(&lanes, C::LANES),
             lanes,
             clock: 0,
             resumed: 0,
@@ -69,7 +71,7 @@ impl<C: Convergence> Block<C> {
     }
 
     /// Lanes of a warp.
-    pub(crate) fn warp_lanes(&self, warp: u32) -> u32 {
+    pub(crate) fn warp_lanes(&self, warp: u32) -> u64 {
         self.lanes.get(warp as usize).copied().unwrap_or(0)
     }
 
@@ -104,9 +106,10 @@ impl<C: Convergence> Block<C> {
         self.tiles[at].run(&mut env, budget.min(TURN))?;
         self.next = (at + 1) % n;
         for r in std::mem::take(&mut self.barriers.released) {
-            let (tile, index) = (r.warp as usize / TILE, r.warp as usize % TILE);
+            let n = TILE / rows::<C>();
+            let (tile, index) = (r.warp as usize / n, r.warp as usize % n);
             let w = &mut self.tiles[tile].warps[index];
-            w.conv.release_block(LaneMask(r.lanes.into()));
+            w.conv.release_block(LaneMask(r.lanes));
             w.result = r.result.unwrap_or(w.result);
             w.refresh();
         }
@@ -120,14 +123,14 @@ impl<C: Convergence> Block<C> {
             for (i, w) in t.warps.iter().enumerate() {
                 let warp = t.first + i as u32;
                 if w.mask != 0 {
-                    out.push(b.position(warp, LaneMask(w.mask.into()), w.pc));
+                    out.push(b.position(warp, LaneMask(w.mask), w.pc));
                 }
                 out.extend(w.conv.parked().iter().map(|g| b.position(warp, g.mask, g.pc)));
                 for held in w.conv.waiting() {
                     let mut p = b.position(warp, held.lanes, held.pc);
                     p.waits = Some(held.why);
                     if held.why == crate::convergence::Reason::Block {
-                        p.block_barrier = self.barriers.waits_at(warp, held.lanes.0 as u32);
+                        p.block_barrier = self.barriers.waits_at(warp, held.lanes.0);
                     }
                     out.push(p);
                 }

@@ -15,7 +15,7 @@ use super::counters::Counters;
 use super::poison::Poison;
 use super::program::Program;
 use super::trace::Tracer;
-use super::{BlockCx, Cx};
+use super::{BlockCx, Cx, rows};
 use crate::convergence::Convergence;
 use crate::error::SimError;
 use crate::launch::{Launch, Outcome, Progress, Trace, Unknown};
@@ -68,7 +68,7 @@ fn check(kernel: &Kernel, launch: &Launch) -> Result<(), SimError> {
     if shared > u64::from(MAX_SHARED) {
         return Err(SimError::SharedTooLarge { bytes: shared, fixed: kernel.shared_size, limit: MAX_SHARED });
     }
-    let lanes = threads.next_multiple_of(32);
+    let lanes = threads.next_multiple_of(launch.options.warp_size.max(32).into());
     let limit = (MAX_LOCAL_BLOCK / lanes).min(MAX_LOCAL.into()) as u32;
     if kernel.local_size > limit {
         return Err(SimError::LocalTooLarge { bytes: kernel.local_size, limit });
@@ -277,8 +277,9 @@ fn all_blocks<C: Convergence>(
         error: Mutex::new(None),
         progress,
     };
-    let registers = (u64::from(cx.kernel.slots) + 8) * 128 * u64::from(cx.warps);
-    let bytes = registers + u64::from(cx.shared_size) + u64::from(cx.kernel.local_size) * u64::from(cx.warps) * 32;
+    let rows = u64::from(cx.warps) * rows::<C>() as u64;
+    let registers = (u64::from(cx.kernel.slots) + 8) * 128 * rows;
+    let bytes = registers + u64::from(cx.shared_size) + u64::from(cx.kernel.local_size) * rows * 32;
     let max_in_flight =
         if poison.is_some() { 1 } else { (IN_FLIGHT_BYTES / bytes / threads as u64).clamp(1, IN_FLIGHT) };
     let job = Job::<C> { cx, plan, launch, queue: &queue, max_in_flight: max_in_flight as usize };
@@ -319,8 +320,8 @@ pub(crate) fn simulate<C: Convergence>(
     progress: Option<Progress<'_>>,
 ) -> Result<Outcome, SimError> {
     verify::verify(kernel).map_err(SimError::BadKernel)?;
-    if launch.options.warp_size != 32 {
-        return Err(SimError::WarpSize(launch.options.warp_size));
+    if launch.options.warp_size != C::LANES {
+        return Err(SimError::WarpSize { size: launch.options.warp_size, model: C::LANES });
     }
     check(kernel, launch)?;
     memory.place_globals(&kernel.globals)?;
@@ -345,7 +346,8 @@ pub(crate) fn simulate<C: Convergence>(
         atomics: &atomics,
         grid: launch.grid,
         block: launch.block,
-        warps: launch.block.iter().product::<u32>().div_ceil(32),
+        warps: launch.block.iter().product::<u32>().div_ceil(C::LANES),
+        warp_size: C::LANES,
         shared_size: kernel.shared_size + launch.dynamic_shared,
     };
     let mut harvest = None;
@@ -363,7 +365,7 @@ pub(crate) fn simulate<C: Convergence>(
         Some(h) => h,
         None => all_blocks::<C>(&ordered, plan, launch, 1, progress, poison.as_mut())?,
     };
-    let shape = LaunchShape { grid: launch.grid, block: launch.block, warp_size: 32 };
+    let shape = LaunchShape { grid: launch.grid, block: launch.block, warp_size: C::LANES };
     Ok(Outcome {
         profile: harvest.counters.profile(&program, shape),
         warnings: kernel.warnings.clone(),

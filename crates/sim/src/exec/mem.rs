@@ -1,10 +1,9 @@
-//! Loads, stores and atomics of one warp.
+//! Loads, stores and atomics of one row of lanes: of one warp, or of half a warp of 64 lanes.
 // Lanes index several rows at once.
 #![allow(clippy::needless_range_loop)]
 
 use std::cell::Cell;
 
-use lanescope_ir::LaneMask;
 use lanescope_ir::op::memory::{AtomOp, AtomType, Space, Width};
 
 use super::atomic::{self, Value};
@@ -121,16 +120,17 @@ pub(crate) fn addresses(file: &RowFile, block: &BlockCx<'_>, a: &Address, wide: 
 impl Access<'_> {
     #[cold]
     fn bad(&self, kind: AccessKind, space: Space, bytes: u32, failed: u32, at: &Addresses) -> Box<BadAccess> {
-        let lane = lowest(failed);
+        let first = lowest(failed);
+        let lane = self.at.base + first as u32;
         Box::new(BadAccess {
             site: self.block.site(self.at),
             kind,
             space,
             bytes,
-            lanes: LaneMask(failed.into()),
-            lane: lane as u32,
-            thread: self.block.thread(self.at.warp, lane as u32),
-            address: at[lane],
+            lanes: self.at.lanes(failed),
+            lane,
+            thread: self.block.thread(self.at.warp, lane),
+            address: at[first],
         })
     }
 

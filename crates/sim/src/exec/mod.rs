@@ -20,8 +20,9 @@ pub(crate) mod warp;
 
 use std::sync::Mutex;
 
-use lanescope_ir::{InstId, Kernel, Op};
+use lanescope_ir::{InstId, Kernel, LaneMask, Op};
 
+use crate::convergence::Convergence;
 use crate::error::{Position, SimError, Site};
 use crate::memory::GlobalMemory;
 use crate::memory::shadow::{Owner, Shadow};
@@ -42,6 +43,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) warps: u32,
+    /// Lanes of a warp.
+    pub(crate) warp_size: u32,
     pub(crate) shared_size: u32,
 }
 
@@ -56,17 +59,39 @@ pub(crate) struct BlockCx<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Where {
     pub(crate) inst: u32,
-    /// Index of the warp in its tile.
+    /// Index of its row of lanes in its tile: the warp's index, unless warps have more than one row.
     pub(crate) index: u32,
     /// Index of the warp in its block.
     pub(crate) warp: u32,
+    /// The lane of the warp that is the row's first.
+    pub(crate) base: u32,
+}
+
+impl Where {
+    /// Lanes of the row as lanes of the warp.
+    pub(crate) fn lanes(&self, row: u32) -> LaneMask {
+        LaneMask(u64::from(row) << self.base)
+    }
+
+    /// Index of the row in its block.
+    pub(crate) fn row(&self) -> u32 {
+        self.warp * (LaneMask::MAX / ROW) + self.base / ROW
+    }
+}
+
+/// Lanes of a row, for counting.
+const ROW: u32 = crate::rows::LANES as u32;
+
+/// Rows of lanes that make a warp. Every model has one, but for warps of 64 lanes.
+pub(crate) const fn rows<C: Convergence>() -> usize {
+    (C::LANES / ROW) as usize
 }
 
 impl BlockCx<'_> {
     /// Thread index of a lane.
     pub(crate) fn thread(&self, warp: u32, lane: u32) -> [u32; 3] {
         let [x, y, _] = self.cx.block.map(|n| n.max(1));
-        let t = warp * 32 + lane;
+        let t = warp * self.cx.warp_size + lane;
         [t % x, t / x % y, t / x / y]
     }
 
@@ -103,8 +128,8 @@ impl BlockCx<'_> {
     }
 
     /// For messages about launches that do not go on.
-    pub(crate) fn position(&self, warp: u32, lanes: lanescope_ir::LaneMask, inst: u32) -> Position {
-        let site = self.site(Where { inst, index: 0, warp });
+    pub(crate) fn position(&self, warp: u32, lanes: LaneMask, inst: u32) -> Position {
+        let site = self.site(Where { inst, index: 0, warp, base: 0 });
         Position { warp, lanes, inst, pc: site.pc, text: site.text, waits: None, block_barrier: None }
     }
 }

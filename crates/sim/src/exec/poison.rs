@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lanescope_ir::Op;
 use lanescope_ir::op::effects::Access;
 use lanescope_ir::op::memory::{MemoryOp, Space};
 use lanescope_ir::op::warp::WarpOp;
-use lanescope_ir::{LaneMask, Op};
 
 use super::program::{Inst, Kind, MemKind};
 use super::{BlockCx, Where, mem};
@@ -24,14 +24,14 @@ use crate::rows::RowFile;
 enum Place {
     Global,
     Shared,
-    /// Of one thread.
+    /// Of one thread: its row of lanes in the block, and the lane.
     Local(u32, u32),
 }
 
 /// What is unknown at the moment.
 #[derive(Default)]
 pub(crate) struct Poison {
-    /// Lanes of each register and warp of the block.
+    /// Lanes of each register and row of lanes of the block.
     slots: BTreeMap<(u16, u32), u32>,
     preds: BTreeMap<(u16, u32), u32>,
     bytes: BTreeSet<(Place, u64)>,
@@ -65,7 +65,7 @@ impl Poison {
         exec: u32,
     ) -> Result<(), SimError> {
         let source = &block.cx.kernel.instructions[at.inst as usize];
-        let (slots, preds, warp) = (&self.slots, &self.preds, at.warp);
+        let (slots, preds, warp) = (&self.slots, &self.preds, at.row());
         let unknown_pred = |p: u16| preds.get(&(p, warp)).copied().unwrap_or(0);
         let mut from = 0;
         source.for_each_slot(|s, a| {
@@ -81,7 +81,7 @@ impl Poison {
             }
         });
         let stop = |what, lanes: u32| {
-            Err(SimError::UnknownValue { site: Box::new(block.site(at)), what, lanes: LaneMask(lanes.into()) })
+            Err(SimError::UnknownValue { site: Box::new(block.site(at)), what, lanes: at.lanes(lanes) })
         };
         // Lanes that may execute: an unknown guard may hold.
         let may = if source.uniform && exec | guard != 0 { u32::MAX } else { exec | guard };
@@ -139,7 +139,7 @@ impl Poison {
         result: u32,
     ) -> Result<u32, SimError> {
         let stop = |what, lanes: u32| {
-            Err(SimError::UnknownValue { site: Box::new(block.site(at)), what, lanes: LaneMask(lanes.into()) })
+            Err(SimError::UnknownValue { site: Box::new(block.site(at)), what, lanes: at.lanes(lanes) })
         };
         let Kind::Memory(m) = &inst.kind else { return Ok(result) };
         let (MemoryOp::Load { addr, .. }
@@ -149,7 +149,7 @@ impl Poison {
         let mut address = 0;
         let parts = [Some(addr.base), addr.base_hi, addr.uniform.map(|u| u.0), addr.uniform.map(|u| u.1)];
         for s in parts.into_iter().flatten().filter_map(|s| s.read()) {
-            address |= self.slots.get(&(s.0, at.warp)).copied().unwrap_or(0);
+            address |= self.slots.get(&(s.0, at.row())).copied().unwrap_or(0);
         }
         if address & exec != 0 {
             return stop("an address", address & exec);
@@ -161,7 +161,7 @@ impl Poison {
         let addresses = mem::addresses(file, block, &m.addr, wide, at.index);
         let place = |l: usize| -> Option<(Place, u64)> {
             let a = addresses[l];
-            let thread = Place::Local(at.warp, l as u32);
+            let thread = Place::Local(at.row(), l as u32);
             Some(match m.space {
                 Space::Global => (Place::Global, a),
                 Space::Shared => (Place::Shared, a),

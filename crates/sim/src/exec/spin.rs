@@ -7,12 +7,12 @@
 
 use lanescope_ir::LaneMask;
 
-use super::BlockCx;
 use super::block::Block;
-use super::tile::{Env, Tile};
+use super::tile::{Env, Issue, Tile};
+use super::{BlockCx, rows};
 use crate::convergence::{Convergence, Spins};
 use crate::error::SimError;
-use crate::rows::{Row, RowFile, Run};
+use crate::rows::{LANES, Row, RowFile};
 
 /// Jumps back after which a group gives way whatever it does.
 const LONG: u64 = 1 << 20;
@@ -29,7 +29,7 @@ const FIRST: u64 = 2;
 /// A snapshot is taken at the 2nd, 4th, 8th ... jump back of one group, so that a cycle of any length is found.
 #[derive(Clone, Default)]
 pub(crate) struct Watch {
-    mask: u32,
+    mask: u64,
     at: u32,
     head: u32,
     /// Jumps back by these lanes.
@@ -50,7 +50,7 @@ pub(crate) struct Watch {
     stores: u64,
     rows: Vec<Row>,
     preds: Vec<u32>,
-    /// A register that differed.
+    /// A register of some row that differed.
     hint: usize,
 }
 
@@ -60,17 +60,16 @@ impl Watch {
         (self.mask, self.parts, self.all, self.period) = (0, 0, 0, 0);
     }
 
-    /// The lanes of `run` have jumped back from `at` to `head`. Whether nothing has changed.
+    /// The lanes of `mask` have jumped back from `at` to `head`. Whether nothing has changed.
     fn step(
         &mut self,
         (at, head): (u32, u32),
-        run: Run,
+        mask: u64,
         stores: u64,
         clock: u64,
-        file: &RowFile,
+        file: &Registers<'_>,
         patient: bool,
     ) -> bool {
-        let Run { warp, active: mask } = run;
         if mask != self.mask {
             self.parts += 1;
             if patient && mask & !self.mask == 0 && self.parts < PARTS {
@@ -80,7 +79,7 @@ impl Watch {
         }
         self.parts = 0;
         self.rounds += 1;
-        if self.taken != 0 && at == self.at && stores == self.stores && self.same(file, warp) {
+        if self.taken != 0 && at == self.at && stores == self.stores && self.same(file) {
             if self.period == 0 {
                 (self.period, self.since) = (self.rounds - self.taken, clock);
             }
@@ -94,38 +93,73 @@ impl Watch {
             (self.at, self.head, self.stores) = (at, head, stores);
             (self.taken, self.retake) = (self.rounds, self.rounds.saturating_mul(2));
             self.rows.clear();
-            self.rows.extend(file.registers(warp).copied());
+            self.rows.extend(file.registers().copied());
             self.preds.clear();
-            self.preds.extend(file.predicates(warp));
+            self.preds.extend(file.predicates());
         }
         false
     }
 
     /// From when to when nothing has changed for the lanes of `mask` and those they have come apart from, if they are in a cycle.
-    fn unchanged(&self, mask: u32) -> Option<(u64, u64)> {
+    fn unchanged(&self, mask: u64) -> Option<(u64, u64)> {
         (self.period != 0 && mask & !self.mask == 0).then_some((self.since, self.seen))
     }
 
-    fn same(&mut self, file: &RowFile, warp: u32) -> bool {
-        let mask = self.mask;
-        let equal = |a: &Row, b: &Row| a.0.iter().zip(&b.0).enumerate().all(|(l, (a, b))| a == b || mask >> l & 1 == 0);
-        if let (Some(a), Some(b)) = (self.rows.get(self.hint), file.register(self.hint as u32, warp))
-            && !equal(a, b)
+    fn same(&mut self, file: &Registers<'_>) -> bool {
+        let equal = |at: usize, a: &Row, b: &Row| {
+            let mask = file.lanes(self.mask, at);
+            a.0.iter().zip(&b.0).enumerate().all(|(l, (a, b))| a == b || mask >> l & 1 == 0)
+        };
+        if let (Some(a), Some(b)) = (self.rows.get(self.hint), file.register(self.hint))
+            && !equal(self.hint, a, b)
         {
             return false;
         }
-        if let Some(differs) = self.rows.iter().zip(file.registers(warp)).position(|(a, b)| !equal(a, b)) {
+        let mut rows = self.rows.iter().zip(file.registers()).enumerate();
+        if let Some((differs, _)) = rows.find(|&(at, (a, b))| !equal(at, a, b)) {
             self.hint = differs;
             return false;
         }
-        self.preds.iter().zip(file.predicates(warp)).all(|(a, b)| (a ^ b) & mask == 0)
+        let mut preds = self.preds.iter().zip(file.predicates()).enumerate();
+        preds.all(|(at, (a, b))| (a ^ b) & file.lanes(self.mask, at) == 0)
+    }
+}
+
+/// The registers of one warp: those of its rows of lanes by turns.
+struct Registers<'a> {
+    file: &'a RowFile,
+    /// Its first row, and how many it has.
+    first: u32,
+    rows: u32,
+}
+
+impl<'a> Registers<'a> {
+    /// Lanes of the warp that are in entry `at` of the lists below.
+    fn lanes(&self, mask: u64, at: usize) -> u32 {
+        (mask >> (at % self.rows as usize * LANES)) as u32
+    }
+    fn row(&self, at: usize) -> (u32, u32) {
+        (at as u32 / self.rows, self.first + at as u32 % self.rows)
+    }
+    fn register(&self, at: usize) -> Option<&'a Row> {
+        let (slot, row) = self.row(at);
+        self.file.register(slot, row)
+    }
+    fn registers(&self) -> impl Iterator<Item = &'a Row> {
+        (0..).map_while(|at| self.register(at))
+    }
+    fn predicates(&self) -> impl Iterator<Item = u32> {
+        (0..).map_while(|at| {
+            let (pred, row) = self.row(at);
+            self.file.predicate(pred, row)
+        })
     }
 }
 
 impl<C: Convergence> Tile<C> {
     /// After the flow operation at `at` by the group `r`: whether it goes round a loop in vain.
     #[inline]
-    pub(crate) fn look_for_spin(&mut self, env: &Env<'_>, at: u32, r: Run) {
+    pub(crate) fn look_for_spin(&mut self, env: &Env<'_>, at: u32, r: Issue) {
         let w = &self.warps[r.warp as usize];
         let matters = w.parked || C::SPINS == Spins::Stuck;
         if matters && w.mask == r.active && w.pc <= at {
@@ -133,11 +167,13 @@ impl<C: Convergence> Tile<C> {
         }
     }
 
-    fn back(&mut self, clock: u64, at: u32, r: Run) {
+    fn back(&mut self, clock: u64, at: u32, r: Issue) {
         let w = &mut self.warps[r.warp as usize];
         let Some(watch) = self.watches.get_mut(r.warp as usize) else { return };
         let patient = C::SPINS == Spins::Stuck;
-        let unchanged = watch.step((at, w.pc), r, w.stores, clock, &self.file, patient);
+        let rows = rows::<C>() as u32;
+        let file = Registers { file: &self.file, first: r.warp * rows, rows };
+        let unchanged = watch.step((at, w.pc), r.active, w.stores, clock, &file, patient);
         watch.all += 1;
         if C::SPINS == Spins::GiveWay && (unchanged || watch.all >= LONG) {
             watch.all = 0;
@@ -171,7 +207,7 @@ impl<C: Convergence> Block<C> {
         if self.clock < start + STUCK || seen < start + STUCK / 2 {
             return None;
         }
-        let position = |inst| Box::new(b.position(warp, LaneMask(watch.mask.into()), inst));
+        let position = |inst| Box::new(b.position(warp, LaneMask(watch.mask), inst));
         let (first, last) = (position(watch.head), position(watch.at));
         let mut waiting = self.positions(b);
         waiting.retain(|p| p.warp == warp && !first.lanes.contains(p.lanes));

@@ -4,6 +4,9 @@
 //! dispatch, up to the next instruction that may send them different ways. The lowest position goes first, so that warps
 //! gather again behind branches; every so often the warp that has waited longest goes first, so that none starves while
 //! another spins. Eight warps a tile keep the hot registers in the first-level cache.
+//!
+//! A warp of 64 lanes is two rows of 32 that share one convergence state and are always executed together, one after the
+//! other: what works on rows does not know of it.
 
 use std::cell::Cell;
 
@@ -18,12 +21,12 @@ use super::program::{BarrierInst, Inst, Kind, NONE};
 use super::spin::Watch;
 use super::trace::Tracer;
 use super::warp::Across;
-use super::{BlockCx, Where};
+use super::{BlockCx, Where, rows};
 use crate::convergence::{Convergence, Spins};
 use crate::error::SimError;
 use crate::memory::local::Local;
 use crate::memory::words::lanes;
-use crate::rows::{Row, RowFile, Run, add};
+use crate::rows::{LANES, PredOperand, Row, RowFile, Run, add};
 
 /// Every so many choices the warp that has waited longest goes first.
 const FAIR: u64 = 64;
@@ -34,9 +37,9 @@ pub(crate) struct Warp<C> {
     /// Position of the running group.
     pub(crate) pc: u32,
     /// Its lanes; none if nobody can run.
-    pub(crate) mask: u32,
+    pub(crate) mask: u64,
     /// Lanes that exist.
-    pub(crate) lanes: u32,
+    pub(crate) lanes: u64,
     pub(crate) missing: u32,
     pub(crate) exited: u32,
     /// Whether there are groups besides the running one.
@@ -50,13 +53,13 @@ pub(crate) struct Warp<C> {
 }
 
 impl<C: Convergence> Warp<C> {
-    fn new(plan: &C::Plan, lanes: u32) -> Warp<C> {
+    fn new(plan: &C::Plan, lanes: u64) -> Warp<C> {
         let mut w = Warp {
-            conv: C::new(plan, LaneMask(lanes.into()), 0),
+            conv: C::new(plan, LaneMask(lanes), 0),
             pc: 0,
             mask: 0,
             lanes,
-            missing: lanes.count_zeros(),
+            missing: C::LANES - lanes.count_ones(),
             exited: 0,
             parked: false,
             stamp: 0,
@@ -71,7 +74,7 @@ impl<C: Convergence> Warp<C> {
     pub(crate) fn refresh(&mut self) {
         loop {
             (self.pc, self.mask) = match self.conv.current() {
-                Some(g) => (g.pc, g.mask.0 as u32),
+                Some(g) => (g.pc, g.mask.0),
                 None => (0, 0),
             };
             if self.mask == 0 || self.conv.stop_pc() != Some(self.pc) {
@@ -92,7 +95,16 @@ impl<C: Convergence> Warp<C> {
     }
 }
 
-/// Trips of one loop by the lanes of one warp.
+/// Some lanes of one warp that issue an instruction together.
+#[derive(Clone, Copy)]
+pub(crate) struct Issue {
+    /// Index of the warp in its tile.
+    pub(crate) warp: u32,
+    /// The lanes.
+    pub(crate) active: u64,
+}
+
+/// Trips of one loop by the lanes of one row.
 #[derive(Clone)]
 pub(crate) struct LoopState {
     /// Lanes that come back to the header.
@@ -137,7 +149,7 @@ pub(crate) struct Tile<C> {
     /// Index of the first warp in the block.
     pub(crate) first: u32,
     local: Vec<Local>,
-    /// For each loop and warp.
+    /// For each loop and row.
     pub(crate) loops: Vec<LoopState>,
     stamp: u64,
     runs: Vec<Run>,
@@ -146,9 +158,9 @@ pub(crate) struct Tile<C> {
 }
 
 impl<C: Convergence> Tile<C> {
-    pub(crate) fn new(block: &BlockCx<'_>, plan: &C::Plan, first: u32, lanes: &[u32]) -> Tile<C> {
+    pub(crate) fn new(block: &BlockCx<'_>, plan: &C::Plan, first: u32, lanes: &[u64]) -> Tile<C> {
         let cx = block.cx;
-        let n = lanes.len();
+        let n = lanes.len() * rows::<C>();
         let loops = cx.program.loops.headers.len();
         let mut tile = Tile {
             file: RowFile::new(&cx.program.layout, n as u32),
@@ -158,14 +170,14 @@ impl<C: Convergence> Tile<C> {
             loops: vec![LoopState::default(); loops * n],
             stamp: 0,
             runs: Vec::with_capacity(n),
-            watches: if C::SPINS == Spins::Ignored { Vec::new() } else { vec![Watch::default(); n] },
+            watches: if C::SPINS == Spins::Ignored { Vec::new() } else { vec![Watch::default(); lanes.len()] },
         };
         tile.set_registers(block);
         tile
     }
 
     fn set_registers(&mut self, block: &BlockCx<'_>) {
-        for w in 0..self.warps.len() as u32 {
+        for w in 0..(self.warps.len() * rows::<C>()) as u32 {
             if let Some((slot, value)) = block.cx.program.stack_pointer {
                 self.file.write(slot, w, u32::MAX, &Row::splat(value));
             }
@@ -184,7 +196,7 @@ impl<C: Convergence> Tile<C> {
         self.watches.iter_mut().for_each(Watch::clear);
         self.stamp = 0;
         for w in &mut self.warps {
-            w.conv.reset(LaneMask(w.lanes.into()), 0);
+            w.conv.reset(LaneMask(w.lanes), 0);
             (w.exited, w.stamp, w.result) = (0, 0, 0);
             w.refresh();
         }
@@ -195,7 +207,7 @@ impl<C: Convergence> Tile<C> {
         self.warps.iter().any(|w| w.mask != 0)
     }
 
-    /// Fills `runs` with the warps that go next, all at the same position, which is returned.
+    /// Fills `runs` with the rows of the warps that go next, all at the same position, which is returned.
     fn choose(&mut self) -> Option<u32> {
         let fair = self.stamp % FAIR == FAIR - 1;
         let mut pc = u32::MAX;
@@ -212,7 +224,10 @@ impl<C: Convergence> Tile<C> {
         for (i, w) in self.warps.iter_mut().enumerate() {
             if w.mask != 0 && w.pc == pc {
                 w.stamp = self.stamp;
-                self.runs.push(Run { warp: i as u32, active: w.mask });
+                for row in 0..rows::<C>() {
+                    let active = (w.mask >> (row * LANES)) as u32;
+                    self.runs.push(Run { warp: (i * rows::<C>() + row) as u32, active });
+                }
             }
         }
         (!self.runs.is_empty()).then_some(pc)
@@ -235,7 +250,8 @@ impl<C: Convergence> Tile<C> {
     fn straight(&mut self, env: &mut Env<'_>, pc: u32, runs: &[Run]) -> Result<(), SimError> {
         let program = env.block.cx.program;
         let Some(head) = program.insts.get(pc as usize) else {
-            let at = Where { inst: (program.insts.len() as u32).saturating_sub(1), index: 0, warp: self.first };
+            let inst = (program.insts.len() as u32).saturating_sub(1);
+            let at = Where { inst, index: 0, warp: self.first, base: 0 };
             return Err(SimError::PastEnd { site: Box::new(env.block.site(at)) });
         };
         if head.header != NONE {
@@ -243,19 +259,20 @@ impl<C: Convergence> Tile<C> {
         }
         let end = head.end;
         let (mut lanes, mut missing, mut exited) = (0, 0, 0);
-        for r in runs {
-            let w = &self.warps[r.warp as usize];
-            lanes += u64::from(r.active.count_ones());
+        for r in runs.iter().step_by(rows::<C>()) {
+            let w = &self.warps[r.warp as usize / rows::<C>()];
+            lanes += u64::from(w.mask.count_ones());
             missing += u64::from(w.missing);
             exited += u64::from(w.exited);
         }
-        env.counters.issue(pc, end, runs.len() as u64, lanes, missing, exited);
+        let issues = (runs.len() / rows::<C>()) as u64;
+        env.counters.issue(pc, end, issues, lanes, missing, exited);
         if env.trace.is_some() || env.poison.is_some() {
             self.body::<true>(env, pc, end, runs)?;
         } else {
             self.body::<false>(env, pc, end, runs)?;
         }
-        *env.clock += u64::from(end - pc) * runs.len() as u64;
+        *env.clock += u64::from(end - pc) * issues;
         Ok(())
     }
 
@@ -286,17 +303,18 @@ impl<C: Convergence> Tile<C> {
                     }
                 }
                 Kind::Flow(op) => {
-                    for r in runs {
-                        flow::run(self, env, at, inst, op, *r)?;
+                    for r in runs.iter().step_by(rows::<C>()) {
+                        let issue = self.issue(r);
+                        flow::run(self, env, at, inst, op, issue)?;
                         if C::SPINS != Spins::Ignored {
-                            self.look_for_spin(env, at, *r);
+                            self.look_for_spin(env, at, issue);
                         }
                         if WATCHED
                             && let Some(trace) = env.trace.as_deref_mut()
-                            && trace.wants(self.first + r.warp)
+                            && trace.wants(self.first + issue.warp)
                         {
-                            let w = &self.warps[r.warp as usize];
-                            trace.after(at, w.pc, w.mask, &w.conv);
+                            let w = &self.warps[issue.warp as usize];
+                            trace.after(at, w.pc, LaneMask(w.mask), &w.conv);
                         }
                     }
                     return Ok(());
@@ -310,19 +328,48 @@ impl<C: Convergence> Tile<C> {
         }
         let last = &program.insts[end as usize - 1];
         let back = last.latch != NONE && program.loops.headers[last.latch as usize] == end;
-        for r in runs {
+        for r in runs.iter().step_by(rows::<C>()) {
+            let issue = self.issue(r);
             if back {
-                self.come_back(last.latch, r.warp, r.active);
+                self.come_back(last.latch, issue.warp, issue.active);
             }
-            self.warps[r.warp as usize].go(end);
+            self.warps[issue.warp as usize].go(end);
         }
         Ok(())
     }
 
+    /// The group whose first row a run is.
+    #[inline]
+    fn issue(&self, first: &Run) -> Issue {
+        let warp = first.warp / rows::<C>() as u32;
+        // Of a warp with one row the run has all lanes.
+        let active = if rows::<C>() == 1 { first.active.into() } else { self.warps[warp as usize].mask };
+        Issue { warp, active }
+    }
+
+    /// A source predicate's lanes in a warp.
+    #[inline]
+    pub(crate) fn pred(&self, op: &PredOperand, warp: u32) -> u64 {
+        if rows::<C>() == 1 {
+            return self.file.pred(op, warp).into();
+        }
+        u64::from(self.file.pred(op, 2 * warp)) | u64::from(self.file.pred(op, 2 * warp + 1)) << LANES
+    }
+
+    /// Where a row of a run is.
+    fn place(&self, at: u32, r: Run) -> Where {
+        let n = rows::<C>() as u32;
+        Where { inst: at, index: r.warp, warp: self.first + r.warp / n, base: r.warp % n * LANES as u32 }
+    }
+
     /// Lanes of a warp are on their way back to the header of a loop.
-    pub(crate) fn come_back(&mut self, index: u32, warp: u32, lanes: u32) {
-        let at = index as usize * self.warps.len() + warp as usize;
-        self.loops[at].back |= lanes;
+    #[inline]
+    pub(crate) fn come_back(&mut self, index: u32, warp: u32, lanes: u64) {
+        let n = rows::<C>();
+        let at = index as usize * self.warps.len() * n + warp as usize * n;
+        for row in 0..n {
+            self.loops[at + row].back |= (lanes >> (row * LANES)) as u32;
+        }
     }
 
     fn count_guard(&self, env: &mut Env<'_>, at: u32, inst: &Inst, runs: &[Run]) {
@@ -337,8 +384,8 @@ impl<C: Convergence> Tile<C> {
         if inst.guarded {
             env.counters.on[at as usize] += u64::from(exec.count_ones());
         }
-        let place = Where { inst: at, index: r.warp, warp: self.first + r.warp };
-        let w = &mut self.warps[r.warp as usize];
+        let place = self.place(at, r);
+        let w = &mut self.warps[r.warp as usize / rows::<C>()];
         match &inst.kind {
             Kind::Memory(m) => {
                 Access {
@@ -420,14 +467,17 @@ impl<C: Convergence> Tile<C> {
     #[cold]
     fn watch(&mut self, env: &mut Env<'_>, at: u32, inst: &Inst, runs: &[Run]) -> Result<(), SimError> {
         for r in runs {
-            let exec = r.active & self.file.pred(&inst.guard, r.warp);
-            let place = Where { inst: at, index: r.warp, warp: self.first + r.warp };
+            let place = self.place(at, *r);
             if let Some(trace) = env.trace.as_deref_mut()
                 && trace.wants(place.warp)
+                && place.base == 0
             {
-                trace.step(at, r.active, exec, &self.warps[r.warp as usize].conv);
+                let issue = self.issue(r);
+                let exec = issue.active & self.pred(&inst.guard, issue.warp);
+                trace.step(at, LaneMask(issue.active), LaneMask(exec), &self.warps[issue.warp as usize].conv);
             }
             if let Some(poison) = env.poison.as_deref_mut() {
+                let exec = r.active & self.file.pred(&inst.guard, r.warp);
                 poison.step(env.block, &self.file, place, inst, r.active, exec)?;
             }
         }
@@ -436,7 +486,7 @@ impl<C: Convergence> Tile<C> {
 
     /// Counts trips: lanes that do not come from the loop's own back edge enter it anew.
     fn enter_loop(&mut self, env: &mut Env<'_>, index: u32, runs: &[Run]) {
-        let n = self.warps.len();
+        let n = self.warps.len() * rows::<C>();
         for r in runs {
             let state = &mut self.loops[index as usize * n + r.warp as usize];
             let entering = r.active & !state.back;
@@ -458,7 +508,7 @@ impl<C: Convergence> Tile<C> {
 
     /// The block has ended: all loops have.
     pub(crate) fn leave_loops(&mut self, counters: &mut Counters) {
-        let n = self.warps.len();
+        let n = self.warps.len() * rows::<C>();
         for (i, state) in self.loops.iter_mut().enumerate() {
             state.settle();
             for t in state.trips.0.iter().filter(|t| **t != 0) {

@@ -13,13 +13,9 @@ pub(crate) struct Tracer {
     next: u64,
 }
 
-fn mask(m: u32) -> LaneMask {
-    LaneMask(m.into())
-}
-
 impl Tracer {
-    pub(crate) fn new(warp: u32, max: usize, lanes: u32) -> Tracer {
-        Tracer { warp, max, trace: Trace { lanes: mask(lanes), ..Trace::default() }, next: 0 }
+    pub(crate) fn new(warp: u32, max: usize, lanes: u64) -> Tracer {
+        Tracer { warp, max, trace: Trace { lanes: LaneMask(lanes), ..Trace::default() }, next: 0 }
     }
 
     pub(crate) fn wants(&self, warp: u32) -> bool {
@@ -27,7 +23,7 @@ impl Tracer {
     }
 
     /// The running group is about to issue `inst`.
-    pub(crate) fn step<C: Convergence>(&mut self, inst: u32, active: u32, exec: u32, conv: &C) {
+    pub(crate) fn step<C: Convergence>(&mut self, inst: u32, active: LaneMask, executing: LaneMask, conv: &C) {
         let step = self.next;
         self.next += 1;
         if self.trace.steps.len() >= self.max {
@@ -37,16 +33,15 @@ impl Tracer {
         let parked = conv.parked().into_iter().map(|g| (g.pc, g.mask));
         let waiting = conv.waiting().into_iter().map(|w| (w.pc, w.lanes));
         let others = parked.chain(waiting).collect();
-        let (active, executing) = (mask(active), mask(exec));
         self.trace.steps.push(TraceStep { step, inst, active, executing, others, event: TraceEvent::Step });
     }
 
     /// What the flow operation just recorded did: the running group is now `mask` at `pc`.
-    pub(crate) fn after<C: Convergence>(&mut self, inst: u32, pc: u32, now: u32, conv: &C) {
+    pub(crate) fn after<C: Convergence>(&mut self, inst: u32, pc: u32, now: LaneMask, conv: &C) {
         let Some(last) = self.trace.steps.last_mut().filter(|s| s.step + 1 == self.next && s.inst == inst) else {
             return;
         };
-        let (before, now) = (last.active, mask(now));
+        let before = last.active;
         let left = before & conv.exited();
         let stays = now & before;
         last.event = if !left.is_empty() {

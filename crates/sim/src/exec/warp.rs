@@ -8,7 +8,8 @@ use crate::launch::{SHARED_WINDOW_HI, SM_COUNT};
 use crate::memory::words::lanes;
 use crate::rows::{LANES, Row, RowFile};
 
-/// What an operation across lanes works on.
+/// What an operation across lanes works on: one row of lanes. Operations that would need all of a warp of 64 lanes are
+/// refused before the launch.
 pub(crate) struct Across<'a> {
     pub(crate) block: &'a BlockCx<'a>,
     pub(crate) file: &'a mut RowFile,
@@ -32,8 +33,8 @@ pub(crate) fn unsupported(op: &WarpOp) -> Option<String> {
     }
 }
 
-/// Warps that a multiprocessor can hold.
-const WARPS: u32 = 64;
+/// Threads that a multiprocessor can hold.
+const THREADS: u32 = 2048;
 
 /// What special registers tell about one lane.
 #[derive(Clone, Copy, Default)]
@@ -44,6 +45,7 @@ struct Asked {
     nctaid: [u32; 3],
     lane: u32,
     warp: u32,
+    warp_size: u32,
     block: u64,
     clock: u64,
     shared: u32,
@@ -62,9 +64,9 @@ fn value(reg: SpecialReg, a: &Asked) -> Option<u32> {
         SpecialReg::NCtaId(i) => axis(&a.nctaid, i)?,
         SpecialReg::LaneId => a.lane,
         SpecialReg::WarpId => a.warp,
-        SpecialReg::NWarpId => WARPS,
+        SpecialReg::NWarpId => THREADS / a.warp_size.max(1),
         SpecialReg::VirtId => (a.warp & 0x7f) << 8,
-        SpecialReg::VirtCfg => WARPS << 8,
+        SpecialReg::VirtCfg => THREADS / 32 << 8,
         SpecialReg::SmId => (a.block % u64::from(SM_COUNT)) as u32,
         SpecialReg::NSmId => SM_COUNT,
         SpecialReg::GridId => 1,
@@ -110,13 +112,15 @@ impl Across<'_> {
     fn special(&self, reg: SpecialReg) -> Row {
         let b = self.block;
         Row(std::array::from_fn(|l| {
+            let lane = self.at.base + l as u32;
             let asked = Asked {
-                tid: b.thread(self.at.warp, l as u32),
+                tid: b.thread(self.at.warp, lane),
                 ctaid: b.id,
                 ntid: b.cx.block,
                 nctaid: b.cx.grid,
-                lane: l as u32,
+                lane,
                 warp: self.at.warp,
+                warp_size: b.cx.warp_size,
                 block: b.linear,
                 clock: self.clock,
                 shared: b.cx.shared_size,

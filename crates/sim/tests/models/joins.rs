@@ -290,5 +290,5 @@ fn models_are_refused_by_name() {
     let mut l = launch(1, 32, &[], 1);
     l.options.warp_size = 64;
     let error = run(&plain("", false), &l, &mut GlobalMemory::new()).unwrap_err();
-    assert_eq!(error, SimError::WarpSize(64));
+    assert_eq!(error, SimError::WarpSize { size: 64, model: 32 });
 }

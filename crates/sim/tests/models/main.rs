@@ -7,6 +7,7 @@ mod lanes;
 mod random;
 mod spins;
 mod syncs;
+mod wide;
 
 use common::*;
 use lanescope_ir::op::int::IntFn;

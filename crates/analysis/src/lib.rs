@@ -10,6 +10,7 @@ pub mod attribution;
 pub mod cfg;
 pub mod dom;
 pub mod graph;
+pub mod lint;
 pub mod lines;
 pub mod loops;
 pub mod regions;

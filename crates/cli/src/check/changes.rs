@@ -307,8 +307,21 @@ mod tests {
     fn any_text_is_read_or_refused() {
         arbtest::arbtest(|u| {
             const PARTS: &[&str] = &[
-                "--- a/k\n", "+++ b/k\n", "@@ -1,2 +1,2 @@\n", "@@ -1 +4294967295,3 @@\n", "+a\n", "-a\n", " a\n", "\n",
-                "\\ No\n", "rename to x\n", "diff --git a/x b/x\n", "\"\\3", "\r", "@@", "\u{e4}",
+                "--- a/k\n",
+                "+++ b/k\n",
+                "@@ -1,2 +1,2 @@\n",
+                "@@ -1 +4294967295,3 @@\n",
+                "+a\n",
+                "-a\n",
+                " a\n",
+                "\n",
+                "\\ No\n",
+                "rename to x\n",
+                "diff --git a/x b/x\n",
+                "\"\\3",
+                "\r",
+                "@@",
+                "\u{e4}",
             ];
             let mut text = String::new();
             for _ in 0..u.int_in_range(0..=12)? {

@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 
 use lanescope_ir::Severity;
+use serde_json::Value;
 use serde_sarif::sarif::{
     Address, ArtifactContent, ArtifactLocation, CodeFlow, Location, LogicalLocation, Message, MultiformatMessageString,
-    PhysicalLocation, PropertyBag, Region, ReportingConfiguration, ReportingDescriptor, Result, ResultLevel, Run, Sarif,
-    ThreadFlow, ThreadFlowLocation, Tool, ToolComponent,
+    PhysicalLocation, PropertyBag, Region, ReportingConfiguration, ReportingDescriptor, Result, ResultLevel, Run,
+    Sarif, ThreadFlow, ThreadFlowLocation, Tool, ToolComponent,
 };
-use serde_json::Value;
 
 use super::{Figure, Finding, Kernel, Place, Report, RulePage};
 
@@ -129,10 +129,7 @@ fn location(kernel: &Kernel, place: &Place, base: Option<&str>) -> Location {
     };
     let logical =
         LogicalLocation::builder().name(kernel.demangled.as_str()).fully_qualified_name(kernel.kernel.as_str());
-    Location::builder()
-        .physical_location(physical)
-        .logical_locations(vec![logical.kind("function").build()])
-        .build()
+    Location::builder().physical_location(physical).logical_locations(vec![logical.kind("function").build()]).build()
 }
 
 fn artifact(path: &str, base: Option<&str>) -> ArtifactLocation {

@@ -135,7 +135,8 @@ fn severity_style(severity: Severity) -> Style {
 fn finding(f: &Finding, out: &mut String) {
     let head = styled(severity_style(f.severity), f.severity.name());
     let seen = f.levels.join(", ");
-    let _ = writeln!(out, "\n{head} {} {}", styled(HEAD, &f.place.short()), styled(DIM, &format!("[{}] {seen}", f.rule)));
+    let _ =
+        writeln!(out, "\n{head} {} {}", styled(HEAD, &f.place.short()), styled(DIM, &format!("[{}] {seen}", f.rule)));
     if let Some(source) = &f.place.source {
         let _ = writeln!(out, "    {}", styled(DIM, source.trim()));
     }

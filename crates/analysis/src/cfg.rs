@@ -319,7 +319,7 @@ impl<'a> Flow<'a> {
 }
 
 /// The second predicate of a control operation that may leave lanes behind.
-fn condition(op: &ControlOp) -> PredSrc {
+pub(crate) fn condition(op: &ControlOp) -> PredSrc {
     match op {
         ControlOp::Branch { cond, .. }
         | ControlOp::BranchDivergent { cond, .. }

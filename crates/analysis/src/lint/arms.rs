@@ -4,6 +4,7 @@ use lanescope_ir::LaneMask;
 use lanescope_ir::op::control::ControlOp;
 use lanescope_ir::{Op, op::memory::MemoryOp};
 
+use super::Input;
 use super::cx::Cx;
 use crate::uniformity::{Branch, Kind, Verdict};
 
@@ -18,6 +19,29 @@ pub(super) struct Arm {
     pub(super) pure: bool,
     /// Its first instruction, if it has any.
     pub(super) first: Option<u32>,
+}
+
+/// The sides of branches, for reports.
+pub struct Sides<'a>(Cx<'a>);
+
+impl<'a> Sides<'a> {
+    /// Looks at a kernel.
+    pub fn new(input: &Input<'a>) -> Sides<'a> {
+        Sides(Cx::new(input))
+    }
+
+    /// Instructions on the side that a branch jumps to and on the one that it falls into, and whether there are loops in
+    /// them. Nothing for exits, loops and branches that guard a trap.
+    pub fn lengths(&self, branch: &Branch) -> Option<(u64, u64, bool)> {
+        let (jump, fall) = arms(&self.0, branch)?;
+        Some((jump.len, fall.len, jump.loops || fall.loops))
+    }
+}
+
+impl std::fmt::Debug for Sides<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Sides").field(&self.0.kernel.name).finish()
+    }
 }
 
 /// The side that the branch jumps to and the one it falls into, for branches with two sides that stay in the kernel.

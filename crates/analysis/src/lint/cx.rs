@@ -219,18 +219,7 @@ impl<'a> Cx<'a> {
 
     /// ` loaded at kernel.cu:5 through argument 1`, or nothing.
     pub(super) fn source(&self, branch: &Branch) -> String {
-        match branch.origin() {
-            Origin::Load { inst, param } => {
-                let at = words::place(self.kernel, inst);
-                format!(" loaded at {at}{}", param.map_or(String::new(), |p| through(self.kernel, p)))
-            }
-            Origin::Atomic { inst, param } => {
-                let at = words::place(self.kernel, inst);
-                format!(" that the atomic at {at} returns{}", param.map_or(String::new(), |p| through(self.kernel, p)))
-            }
-            Origin::Exchange(inst) => format!(" from other lanes at {}", words::place(self.kernel, inst)),
-            _ => String::new(),
-        }
+        source(self.kernel, branch)
     }
 
     /// The chain behind a branch: the decision, then back to where the difference comes from.
@@ -286,13 +275,31 @@ pub(super) fn plural(lanes: LaneMask) -> &'static str {
     if lanes.count() == 1 { "lane" } else { "lanes" }
 }
 
-/// ` through argument 2 (rowptr)`
-pub(super) fn through(kernel: &Kernel, param: u32) -> String {
+/// `argument 2 (rowptr)`
+pub fn argument(kernel: &Kernel, param: u32) -> String {
     let name = kernel.params.iter().find(|p| p.ordinal == param).and_then(|p| p.name.as_deref());
     // PTX calls parameters `kernel_param_3`, which says no more than the number.
     match name.filter(|n| !n.ends_with(&format!("_param_{param}"))) {
-        Some(name) => format!(" through argument {param} ({name})"),
-        None => format!(" through argument {param}"),
+        Some(name) => format!("argument {param} ({name})"),
+        None => format!("argument {param}"),
+    }
+}
+
+/// ` through argument 2 (rowptr)`
+fn through(kernel: &Kernel, param: u32) -> String {
+    format!(" through {}", argument(kernel, param))
+}
+
+/// Where the data comes from that a branch depends on: ` loaded at kernel.cu:5 through argument 1`, or nothing.
+pub fn source(kernel: &Kernel, branch: &Branch) -> String {
+    let through = |param: Option<u32>| param.map_or(String::new(), |p| through(kernel, p));
+    match branch.origin() {
+        Origin::Load { inst, param } => format!(" loaded at {}{}", words::place(kernel, inst), through(param)),
+        Origin::Atomic { inst, param } => {
+            format!(" that the atomic at {} returns{}", words::place(kernel, inst), through(param))
+        }
+        Origin::Exchange(inst) => format!(" from other lanes at {}", words::place(kernel, inst)),
+        _ => String::new(),
     }
 }
 

@@ -139,7 +139,13 @@ fn report(c: &mut Cx<'_>, cases: &[Case]) {
     witness
         .extend(cases.iter().skip(1).take(6).map(|k| Step { inst: k.sync.op, note: "counts on them too".to_owned() }));
     let evidence = vec![
-        ("mask", Evidence::Text(format!("{:#010x}", first.mask.0))),
+        (
+            "mask",
+            Evidence::Text(match first.sync.named {
+                Named::Lanes(_) => format!("{:#010x}", first.mask.0),
+                _ => "not named".to_owned(),
+            }),
+        ),
         ("lanes_there", Evidence::Text(first.there.to_string())),
         ("lanes_missing", Evidence::Text(first.missing.to_string())),
         ("lanes_that_read_them", Evidence::Text(first.readers.to_string())),

@@ -35,8 +35,9 @@ use lanescope_ir::{Finding, Kernel};
 
 use crate::regions::Structure;
 use crate::uniformity::{Facts, Uniformity};
+pub use arms::Sides;
 use cx::Cx;
-pub use cx::{Step, chain};
+pub use cx::{Step, argument, chain, source};
 
 /// A rule.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ use lanescope_analysis::Cfg;
 use lanescope_ir::op::LaneFn;
 use lanescope_ir::op::control::ControlOp;
 use lanescope_ir::op::effects::Access;
-use lanescope_ir::{BranchKind, Instruction as Inst, Op, Pred, PredSrc};
+use lanescope_ir::{BranchKind, Instruction as Inst, Kernel, Op, Pred, PredSrc, Profile};
 use lanescope_report::levels::{Fate, Instruction, Outcome, Side};
 use lanescope_sass::container::{LineKind, Module};
 
@@ -44,7 +44,9 @@ fn is_exit(inst: &Inst) -> bool {
 
 /// Reads one architecture's run.
 pub(super) struct Reader<'r> {
-    ran: &'r Ran,
+    kernel: &'r Kernel,
+    /// Its counters, if it was run.
+    ran: Option<&'r Ran>,
     cfg: Cfg,
     /// For each instruction, the line of the PTX text.
     lines: Vec<Option<u32>>,
@@ -64,9 +66,22 @@ struct Uses {
     merged: bool,
 }
 
+/// What machine code has for a branch, without those that other branches account for.
+pub(super) struct Ends {
+    pub(super) branches: Vec<u32>,
+    pub(super) exits: Vec<u32>,
+    pub(super) guarded: BTreeSet<u32>,
+    pub(super) selects: BTreeSet<u32>,
+    pub(super) merged: bool,
+}
+
 impl<'r> Reader<'r> {
     pub(super) fn new(ran: &'r Ran, cubin: &[u8], ptx: &[u8]) -> Result<Reader<'r>, LevelsError> {
-        let kernel = &ran.kernel;
+        Ok(Reader { ran: Some(ran), ..Reader::of_code(&ran.kernel, cubin, ptx)? })
+    }
+
+    /// The same without a run.
+    pub(super) fn of_code(kernel: &'r Kernel, cubin: &[u8], ptx: &[u8]) -> Result<Reader<'r>, LevelsError> {
         let wrong = |why: String| LevelsError::Lines { arch: kernel.arch.clone(), why };
         let module = Module::parse(cubin).map_err(|e| wrong(e.to_string()))?;
         let table = module.lines(LineKind::Ptx).map_err(|e| wrong(e.to_string()))?;
@@ -95,12 +110,12 @@ impl<'r> Reader<'r> {
             writes.push(w);
             reads.push(r);
         }
-        Ok(Reader { ran, cfg: super::graph(ran), lines, writes, reads })
+        Ok(Reader { kernel, ran: None, cfg: Cfg::new(kernel), lines, writes, reads })
     }
 
-    /// What became of a branch. `all` are the branches of the same PTX, `readers` the lines of PTX instructions that read
-    /// predicates themselves.
-    pub(super) fn outcome(&self, branch: &PtxBranch, all: &[PtxBranch], readers: &Readers) -> Outcome {
+    /// Where a branch's condition ends up. `all` are the branches of the same PTX, `readers` the lines of PTX
+    /// instructions that read predicates themselves.
+    pub(super) fn ends(&self, branch: &PtxBranch, all: &[PtxBranch], readers: &Readers) -> Ends {
         let uses = self.follow(branch, all, readers);
         let owned = |set: &BTreeSet<u32>| -> Vec<u32> {
             let others = |line: u32| line != branch.line && all.iter().any(|b| b.line == line);
@@ -108,9 +123,22 @@ impl<'r> Reader<'r> {
         };
         let (branches, exits) = (owned(&uses.branches), owned(&uses.exits));
         let merged = uses.merged || branches.len() + exits.len() < uses.branches.len() + uses.exits.len();
+        Ends { branches, exits, guarded: uses.guarded, selects: uses.selects, merged }
+    }
+
+    /// Whether code of the condition is left at all.
+    pub(super) fn is_left(&self, branch: &PtxBranch) -> bool {
+        self.lines.iter().flatten().any(|l| branch.condition.contains(l))
+    }
+
+    /// What became of a branch. `all` are the branches of the same PTX, `readers` the lines of PTX instructions that read
+    /// predicates themselves.
+    pub(super) fn outcome(&self, branch: &PtxBranch, all: &[PtxBranch], readers: &Readers) -> Outcome {
+        let Ends { branches, exits, guarded, selects, merged } = self.ends(branch, all, readers);
         let mut side = Side::default();
         let mut fates = Vec::new();
-        let profile = self.ran.profile();
+        let none = Profile::default();
+        let profile = self.ran.map_or(&none, Ran::profile);
         let (mut executed, mut divergent) = (0, 0);
         for counts in &profile.branches {
             if branches.contains(&counts.inst) || exits.contains(&counts.inst) {
@@ -122,7 +150,7 @@ impl<'r> Reader<'r> {
                 divergent += counts.divergent;
             }
         }
-        let tables = branches.iter().filter(|&&i| is_table(&self.ran.kernel.instructions[i as usize])).count();
+        let tables = branches.iter().filter(|&&i| is_table(&self.kernel.instructions[i as usize])).count();
         if tables > 0 {
             fates.push(Fate::JumpTable);
         }
@@ -136,14 +164,14 @@ impl<'r> Reader<'r> {
         if !exits.is_empty() {
             fates.push(Fate::PredicatedExit);
         }
-        if !uses.guarded.is_empty() {
+        if !guarded.is_empty() {
             fates.push(Fate::Predicated);
         }
-        if !uses.selects.is_empty() {
+        if !selects.is_empty() {
             fates.push(Fate::Select);
         }
         if fates.is_empty() {
-            let left = self.lines.iter().flatten().any(|l| branch.condition.contains(l));
+            let left = self.is_left(branch);
             fates.push(if merged {
                 Fate::Merged
             } else if left {
@@ -154,23 +182,23 @@ impl<'r> Reader<'r> {
         }
         let mut instructions = branches;
         instructions.extend(exits);
-        side.lanes_lost = super::lost(&self.ran.analysis, &instructions);
+        side.lanes_lost = self.ran.map_or(0, |r| super::lost(&r.analysis, &instructions));
         let off = |&i: &u32| {
             let c = profile.counts.get(i as usize).copied().unwrap_or_default();
             c.thread_inst_executed.saturating_sub(c.thread_inst_executed_pred_on)
         };
         Outcome {
-            arch: self.ran.kernel.arch.clone(),
+            arch: self.kernel.arch.clone(),
             fates,
             copies: self.copies(branch, instructions.len()),
             side,
-            predicated_off: uses.guarded.iter().map(off).sum(),
+            predicated_off: guarded.iter().map(off).sum(),
             instructions: instructions.iter().map(|&i| self.instruction(i)).collect(),
         }
     }
 
     fn instruction(&self, at: u32) -> Instruction {
-        let kernel = &self.ran.kernel;
+        let kernel = self.kernel;
         Instruction {
             pc: kernel.instructions.get(at as usize).map_or(0, |i| i.pc),
             text: kernel.text.get(at as usize).cloned().unwrap_or_default(),
@@ -181,7 +209,7 @@ impl<'r> Reader<'r> {
     fn copies(&self, branch: &PtxBranch, branches: usize) -> u64 {
         let Some(body) = &branch.body else { return branches.max(1) as u64 };
         let mut count: HashMap<u32, u64> = HashMap::new();
-        for (inst, line) in self.ran.kernel.instructions.iter().zip(&self.lines) {
+        for (inst, line) in self.kernel.instructions.iter().zip(&self.lines) {
             let stays = match &inst.op {
                 Op::Memory(_) | Op::Warp(_) => true,
                 Op::Lane(op) => matches!(op.f, LaneFn::Float(_)),
@@ -195,7 +223,7 @@ impl<'r> Reader<'r> {
     }
 
     fn follow(&self, branch: &PtxBranch, all: &[PtxBranch], readers: &Readers) -> Uses {
-        let kernel = &self.ran.kernel;
+        let kernel = self.kernel;
         let foreign = |line: u32| {
             !branch.condition.contains(&line)
                 && all.iter().any(|b| b.line != branch.line && b.condition.contains(&line))
@@ -261,7 +289,7 @@ impl<'r> Reader<'r> {
 
     /// Instructions that read what `at` wrote to `pred`.
     fn reached(&self, at: u32, pred: Pred, budget: &mut usize) -> Vec<u32> {
-        let kernel = &self.ran.kernel;
+        let kernel = self.kernel;
         let mut users = Vec::new();
         let mut visited = vec![false; self.cfg.blocks.len()];
         let Some(block) = self.cfg.block(at) else { return users };

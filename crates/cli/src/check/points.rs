@@ -1,0 +1,181 @@
+//! The verdict of each branch, predicated exit and loop, in words.
+
+use std::collections::HashMap;
+
+use lanescope_analysis::lint::{self, Input, Sides};
+use lanescope_analysis::uniformity::{self, Branch, Level, Origin, Scope, Uniformity, WarpLanes};
+use lanescope_analysis::words;
+use lanescope_ir::LaneMask;
+use lanescope_report::check::{Kind, Point, Step, Verdict};
+
+use super::Places;
+use crate::levels::Became;
+
+/// Instructions of both sides together up to which a branch costs too little to change it.
+const LITTLE: u64 = 8;
+
+/// All points of a kernel. `exact` is the analysis without the assumption that the block has one dimension.
+pub(super) fn points(
+    input: &Input<'_>,
+    exact: &Uniformity,
+    became: &HashMap<u32, Became>,
+    places: &Places<'_>,
+) -> Vec<Point> {
+    let sides = Sides::new(input);
+    let mut list = Vec::new();
+    for branch in &input.uniformity.branches {
+        if branch.kind == uniformity::Kind::Predicated {
+            continue;
+        }
+        let sure = exact.branch(branch.inst).unwrap_or(branch);
+        list.push(point(input, &sides, branch, sure, became.get(&branch.inst), places));
+    }
+    list
+}
+
+fn point(
+    input: &Input<'_>,
+    sides: &Sides<'_>,
+    branch: &Branch,
+    sure: &Branch,
+    became: Option<&Became>,
+    places: &Places<'_>,
+) -> Point {
+    let kind = match branch.kind {
+        _ if branch.leaves_loop.is_some() => Kind::Loop,
+        uniformity::Kind::Exit => Kind::Exit,
+        uniformity::Kind::Indirect => Kind::Indirect,
+        _ => Kind::Branch,
+    };
+    let (mut verdict, mut words, mut lanes) = verdict(input, branch);
+    // What only holds for blocks of one dimension says so.
+    if sure.verdict != branch.verdict {
+        words.push_str(if sure.verdict == uniformity::Verdict::Shape {
+            " (for blocks of one dimension)"
+        } else {
+            " (if the block has one dimension)"
+        });
+    }
+    let mut advice = None;
+    let mut leave_it = matches!(verdict, Verdict::Never | Verdict::LastWarp);
+    if branch.guards_trap {
+        leave_it = true;
+        words = "guards a trap: no cost while the check passes".to_owned();
+        verdict = Verdict::Never;
+        lanes = None;
+    } else if let Some(b) = became.filter(|b| !b.is_branch()) {
+        leave_it = true;
+        advice = Some(if b.guarded > 0 {
+            format!("Predicated by the compiler: it costs its {} guarded instructions.", b.guarded)
+        } else {
+            "The machine code has no branch for it.".to_owned()
+        });
+    } else if !leave_it
+        && kind == Kind::Branch
+        && let Some((a, b, loops)) = sides.lengths(branch)
+    {
+        if !loops && a + b <= LITTLE {
+            leave_it = true;
+            advice = Some(format!("Both sides together have {} instructions.", a + b));
+        } else {
+            let turns = if loops { ", loops counted once" } else { "" };
+            advice = Some(format!("Its sides have {a} and {b} instructions{turns}; a warp that splits runs both."));
+        }
+    } else if !leave_it && kind == Kind::Loop {
+        advice = Some("A warp turns as often as its busiest lane.".to_owned());
+    }
+    let steps = lint::chain(input.kernel, branch);
+    Point {
+        kind,
+        place: places.place(branch.inst),
+        verdict,
+        words,
+        lanes,
+        arguments: arguments(input, branch),
+        became: became.map(Became::words),
+        leave_it,
+        advice,
+        witness: steps.into_iter().skip(1).map(|s| Step { place: places.place(s.inst), note: s.note }).collect(),
+    }
+}
+
+fn verdict(input: &Input<'_>, branch: &Branch) -> (Verdict, String, Option<String>) {
+    use uniformity::Verdict as V;
+    let plain = |verdict, words: &str| (verdict, words.to_owned(), None);
+    if branch.whole_group && branch.verdict != V::Unreachable {
+        return plain(Verdict::Never, "never splits a warp: it decides for the whole group of lanes");
+    }
+    match &branch.verdict {
+        V::Never => (Verdict::Never, format!("never splits a warp: {}", never(branch)), None),
+        V::Unreachable => plain(Verdict::Never, "never splits a warp: no lane gets here"),
+        V::Boundary(Scope::Grid) => {
+            plain(Verdict::LastWarp, "splits only the last warp: the one of the whole launch that the bound falls into")
+        }
+        V::Boundary(Scope::Block) => {
+            plain(Verdict::LastWarp, "splits only one warp of each block at most: the one that the bound falls into")
+        }
+        V::Boundary(Scope::Warp) => {
+            plain(Verdict::LaneDependent, "may split any warp, into its lower and its upper lanes")
+        }
+        V::Lanes(lanes) => exact(branch, lanes),
+        V::Data => (Verdict::DataDependent, format!("depends on data{}", lint::source(input.kernel, branch)), None),
+        V::Shape => plain(Verdict::LaneDependent, "depends on the thread's index; how, the shape of the block decides"),
+        V::Paths => (
+            Verdict::DataDependent,
+            match branch.origin() {
+                Origin::Paths { branch, .. } | Origin::Apart { branch, .. } => {
+                    format!("depends on the way that lanes took at {}", words::place(input.kernel, branch))
+                }
+                _ => "depends on the way that lanes took".to_owned(),
+            },
+            None,
+        ),
+        _ => plain(Verdict::DataDependent, "not known: taken to split"),
+    }
+}
+
+fn never(branch: &Branch) -> &'static str {
+    match branch.level {
+        Level::Grid => "the condition is the same in the whole launch",
+        Level::Block => "the condition is the same in the whole block",
+        Level::Warp => "the condition is the same in the whole warp",
+        _ => "the lanes that get here agree",
+    }
+}
+
+fn exact(branch: &Branch, lanes: &[WarpLanes]) -> (Verdict, String, Option<String>) {
+    let Some(first) = lanes.first() else {
+        return (Verdict::Never, "never splits a warp: the lanes that get here agree".to_owned(), None);
+    };
+    let does = if branch.kind == uniformity::Kind::Exit { "leave" } else { "take it" };
+    let same = lanes.iter().all(|l| (l.taken, l.there) == (first.taken, first.there));
+    let named = |l: &WarpLanes| {
+        let stay: LaneMask = l.there - l.taken;
+        format!("lanes {} {does}, lanes {stay} do not", l.taken)
+    };
+    let words = match (same, first.warp, lanes) {
+        (true, None, _) => format!("always splits every warp: {}", named(first)),
+        (true, Some(w), [_]) => format!("always splits warp {w} and no other: {}", named(first)),
+        (true, Some(_), _) => format!("always splits {} warps of a block: {}", lanes.len(), named(first)),
+        (false, ..) => {
+            let shown: Vec<String> = lanes
+                .iter()
+                .take(3)
+                .map(|l| format!("{}{}", l.warp.map_or(String::new(), |w| format!("warp {w}: ")), named(l)))
+                .collect();
+            let more = if lanes.len() > 3 { format!("; and {} more warps", lanes.len() - 3) } else { String::new() };
+            format!("always splits the same lanes: {}{more}", shown.join("; "))
+        }
+    };
+    let text = same.then(|| first.taken.to_string());
+    (Verdict::ExactLanes, words, text)
+}
+
+/// Arguments that a data-dependent condition comes through.
+fn arguments(input: &Input<'_>, branch: &Branch) -> Vec<String> {
+    let param = match branch.origin() {
+        Origin::Load { param, .. } | Origin::Atomic { param, .. } => param,
+        _ => None,
+    };
+    param.map(|p| lint::argument(input.kernel, p)).into_iter().collect()
+}

@@ -3,11 +3,13 @@
 //! - Functions are sorted by `first` and by `base`, do not overlap and cover all instructions; the PCs of a
 //!   function ascend.
 //! - Every slot and predicate is below `slots` and `preds`; every target is an instruction.
+//! - A multiplication of tiles has as many operands as its types and sizes want.
 //! - `text` has one entry for each instruction, `source.of_inst` one or none at all.
 
 use crate::kernel::Kernel;
 use crate::op::Op;
 use crate::op::control::{ControlOp, WarpSyncMode};
+use crate::op::warp::WarpOp;
 
 /// The first broken invariant, in words, or nothing.
 pub fn verify(kernel: &Kernel) -> Result<(), String> {
@@ -57,6 +59,11 @@ pub fn verify(kernel: &Kernel) -> Result<(), String> {
         });
         if let Some(bad) = bad {
             return Err(bad);
+        }
+        if let Op::Warp(WarpOp::Mma(op)) = &inst.op
+            && !op.is_consistent()
+        {
+            return Err(format!("instruction {at} multiplies tiles whose operands do not fit"));
         }
     }
     Ok(())

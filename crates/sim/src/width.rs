@@ -4,6 +4,7 @@
 //! between the lanes of a warp, is refused as a whole, also if it would not reach the instruction.
 
 use lanescope_ir::op::control::ControlOp;
+use lanescope_ir::op::memory::MemoryOp;
 use lanescope_ir::op::warp::{SpecialReg, WarpOp};
 use lanescope_ir::{Kernel, Op};
 
@@ -39,6 +40,7 @@ fn needs_32(op: &Op) -> Option<&'static str> {
     const VALUES: &str = "moves values between the lanes of a warp of 32";
     match op {
         Op::Control(ControlOp::WarpSync { .. }) => Some(MASK),
+        Op::Memory(MemoryOp::LoadMatrix { .. } | MemoryOp::StoreMatrix { .. }) => Some(VALUES),
         Op::Control(_) | Op::Lane(_) | Op::Memory(_) | Op::Nop | Op::Unsupported(_) => None,
         Op::Warp(op) => match op {
             WarpOp::Special { reg, .. } => reg

@@ -191,7 +191,8 @@ impl Solver {
                     self.word(writes, *d, v);
                 }
             }
-            MemoryOp::Store { .. } => {}
+            MemoryOp::Store { .. } | MemoryOp::Copy { .. } | MemoryOp::StoreMatrix { .. } => {}
+            MemoryOp::LoadMatrix { dst, .. } => dst.iter().for_each(|d| self.word(writes, *d, Value::Divergent)),
             MemoryOp::Atomic { dst, pdst, .. } => {
                 dst.iter().for_each(|d| self.word(writes, *d, Value::Divergent));
                 self.pred(writes, *pdst, Value::Divergent);
@@ -290,6 +291,8 @@ impl Solver {
                 self.word(writes, *dst, v);
                 self.pred(writes, *pdst, Value::Divergent);
             }
+            WarpOp::Mma(op) => op.d.iter().for_each(|d| self.word(writes, *d, Value::Divergent)),
+            WarpOp::Transpose { dst, .. } => self.word(writes, *dst, Value::Divergent),
             WarpOp::ActiveMask { dst } => {
                 let v = self.issue(place, 0, u32::MAX);
                 self.word(writes, *dst, v);

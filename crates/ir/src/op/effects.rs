@@ -2,7 +2,7 @@
 //! tracking and slot renumbering.
 
 use super::control::{ControlOp, Indirect, WarpSyncMode};
-use super::memory::{Addr, MemoryOp};
+use super::memory::{Addr, Amount, MemoryOp};
 use super::warp::WarpOp;
 use super::{Op, PredSrc, Src, SrcKind};
 use crate::ids::{Pred, Slot};
@@ -61,6 +61,22 @@ fn memory(op: &mut MemoryOp, v: &mut impl Visit) {
             dst.iter_mut().for_each(|d| v.dst(d));
             v.pdst(pdst);
         }
+        MemoryOp::Copy { to, from, valid, amount, .. } => {
+            address(to, v);
+            address(from, v);
+            v.psrc(valid);
+            if let Amount::First(bytes) = amount {
+                v.src(bytes);
+            }
+        }
+        MemoryOp::LoadMatrix { dst, addr, .. } => {
+            address(addr, v);
+            dst.iter_mut().for_each(|d| v.dst(d));
+        }
+        MemoryOp::StoreMatrix { src, addr, .. } => {
+            address(addr, v);
+            src.iter_mut().for_each(|s| v.src(s));
+        }
         MemoryOp::QuerySpace { pdst, dst, addr, .. } => {
             address(addr, v);
             v.dst(dst);
@@ -107,6 +123,14 @@ fn warp(op: &mut WarpOp, v: &mut impl Visit) {
         WarpOp::BarrierResult { dst, pdst } => {
             v.dst(dst);
             v.pdst(pdst);
+        }
+        WarpOp::Mma(op) => {
+            op.a.iter_mut().chain(&mut op.b).chain(&mut op.c).for_each(|s| v.src(s));
+            op.d.iter_mut().for_each(|d| v.dst(d));
+        }
+        WarpOp::Transpose { dst, src } => {
+            v.src(src);
+            v.dst(dst);
         }
         WarpOp::ActiveMask { dst } => v.dst(dst),
         WarpOp::PackPreds { dst, preds, merge, mask, .. } => {

@@ -204,4 +204,57 @@ pub enum MemoryOp {
         /// Generic address.
         addr: Addr,
     },
+    /// `cp.async`, LDGSTS: global memory to shared memory. Done at once, so that nobody need wait for it.
+    Copy {
+        /// Size of one lane's piece: 4, 8 or 16 bytes.
+        width: Width,
+        /// Address in shared memory.
+        to: Addr,
+        /// Address in global memory.
+        from: Addr,
+        /// Lanes where this is false write zeros.
+        valid: PredSrc,
+        /// How much of the piece is read; the rest of it becomes zeros.
+        amount: Amount,
+    },
+    /// `ldmatrix`, LDSM: 8x8 tiles of 16-bit elements from shared memory. Lane 8 i + j has the address of row j of tile i
+    /// (16 bytes); lane 4 i + j gets elements 2 j and 2 j + 1 of row i of each tile. It does nothing unless all lanes
+    /// execute it.
+    LoadMatrix {
+        /// Shared, or generic.
+        space: Space,
+        /// Number of tiles: 1, 2 or 4.
+        count: u8,
+        /// Columns instead of rows.
+        transposed: bool,
+        /// A word for each tile.
+        dst: [Option<Slot>; 4],
+        /// Address of the lane's row.
+        addr: Addr,
+    },
+    /// `stmatrix`, STSM: the reverse.
+    StoreMatrix {
+        /// Shared, or generic.
+        space: Space,
+        /// Number of tiles: 1, 2 or 4.
+        count: u8,
+        /// Columns instead of rows.
+        transposed: bool,
+        /// A word for each tile.
+        src: [Src; 4],
+        /// Address of the lane's row.
+        addr: Addr,
+    },
+}
+
+/// How much of its piece a [`MemoryOp::Copy`] reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// All of it.
+    All,
+    /// The first so many bytes; more than there are count as all.
+    First(Src),
+    /// `.ZFILL`: the bytes that the global address is past a multiple of the size are left out at the end, and reading starts
+    /// at that multiple.
+    Offset,
 }

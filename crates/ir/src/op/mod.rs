@@ -2,7 +2,7 @@
 //!
 //! Three kinds. [`LaneOp`]s are pure functions of one lane (add, fused multiply-add, compare ...), named by
 //! the family enums [`int`], [`float`], [`double`], [`half`] and [`convert`]. Operations that touch memory or
-//! other lanes are in [`memory`] and [`warp`]. Operations that steer the warp are in [`control`].
+//! other lanes are in [`memory`], [`warp`] and [`tensor`]. Operations that steer the warp are in [`control`].
 //!
 //! Conventions for all of them:
 //! - A source is a [`Src`]; `RZ` is `Src::imm(0)`. A destination is `Option<Slot>`; `None` discards (`RZ`).
@@ -19,6 +19,7 @@ pub mod float;
 pub mod half;
 pub mod int;
 pub mod memory;
+pub mod tensor;
 pub mod warp;
 
 use crate::ids::{Pred, Slot};

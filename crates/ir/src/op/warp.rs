@@ -263,6 +263,16 @@ pub enum WarpOp {
         /// Boolean result.
         pdst: Option<Pred>,
     },
+    /// A multiplication of tiles on the tensor cores. It does nothing unless all lanes of the warp execute it (measured).
+    Mma(Box<super::tensor::Mma>),
+    /// MOVM.16.MT88, `movmatrix`: the transpose of an 8x8 tile of 16-bit elements, lane 4 i + j holding elements 2 j and
+    /// 2 j + 1 of row i. It does nothing unless all lanes execute it.
+    Transpose {
+        /// The transpose.
+        dst: Option<Slot>,
+        /// The tile.
+        src: Src,
+    },
     /// Address of the next instruction or of a fixed offset (LEPC), as a 64-bit code address.
     CodeAddress {
         /// Destinations.

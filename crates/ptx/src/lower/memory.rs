@@ -1,8 +1,8 @@
 //! Loads, stores, copies; what only caches notice does nothing.
 
-use lanescope_ir::op::int::{Cmp, IntFn};
-use lanescope_ir::op::memory::{Addr, MemoryOp, Space as IrSpace, Width};
-use lanescope_ir::op::{LaneFn, LaneOp};
+use lanescope_ir::op::LaneFn;
+use lanescope_ir::op::int::IntFn;
+use lanescope_ir::op::memory::{Addr, Amount, MemoryOp, Space as IrSpace, Width};
 use lanescope_ir::{Op, PredSrc, Slot, Src};
 
 use super::cx::{Cx, Dst, Words, words};
@@ -227,12 +227,14 @@ pub(super) fn copy_async(c: &mut Cx<'_, '_>) -> Lowered<()> {
     if !c.mods.take("async") {
         return unsupported("bulk copy");
     }
-    if ["commit_group", "wait_group", "wait_all"].iter().any(|m| c.mods.has(m)) {
-        c.emit(Op::Nop);
-        return Ok(());
-    }
     if c.mods.has("bulk") || c.mods.has("mbarrier") {
         return unsupported("asynchronous copy");
+    }
+    if let Some(what) = c.mods.find(|m| matches!(m, "commit_group" | "wait_group" | "wait_all").then_some(m)) {
+        c.mods.finish(&[])?;
+        c.expect(usize::from(what == "wait_group"))?;
+        c.emit(Op::Nop);
+        return Ok(());
     }
     ignore_hints(c);
     if !(c.mods.take("shared") || c.mods.take("shared::cta")) || !c.mods.take("global") {
@@ -241,45 +243,23 @@ pub(super) fn copy_async(c: &mut Cx<'_, '_>) -> Lowered<()> {
     c.mods.finish(&[])?;
     c.expect_between(3, 5)?;
     let (to, from) = (c.address_of(0, Some(Space::Shared))?, c.address_of(1, Some(Space::Global))?);
-    let size = match c.operand(2)?.kind {
-        OperandKind::Integer { value: value @ (4 | 8 | 16), .. } => value as usize,
+    let width = match c.operand(2)?.kind {
+        OperandKind::Integer { value: 4, .. } => Width::B32,
+        OperandKind::Integer { value: 8, .. } => Width::B64,
+        OperandKind::Integer { value: 16, .. } => Width::B128,
         _ => return c.error(c.operand(2)?.span, "the size must be 4, 8 or 16"),
     };
-    let width = width(size).unwrap_or(Width::B32);
-    let count = size / 4;
-    let mut dst = [None; 8];
-    for slot in dst.iter_mut().take(count) {
-        *slot = Some(c.temp());
-    }
-    let load = |dst, width, addr, valid| MemoryOp::Load { space: from.space, width, dst, addr, valid };
+    let (mut valid, mut amount) = (PredSrc::TRUE, Amount::All);
     match c.ops.get(3) {
-        Some(operand) if c.register_type(operand) == Some(Type::Pred) => {
-            // Where it holds, the source counts as zeros.
-            let ignore = c.psrc(operand)?;
-            c.memory(load(dst, width, from.addr, ignore.not()));
-        }
+        // Where it holds, the source counts as zeros.
+        Some(operand) if c.register_type(operand) == Some(Type::Pred) => valid = c.psrc(operand)?.not(),
+        // The last operand may be a cache policy.
         Some(operand) if !matches!(c.register_type(operand), Some(ty) if ty.bits() == 64) => {
-            // Only so many bytes are read; the rest is zeros.
-            let bytes = c.src(operand, Type::U32)?[0];
-            for (i, &slot) in dst.iter().enumerate().take(count) {
-                let p = c.temp_pred();
-                let mut op = LaneOp::new(LaneFn::Int(IntFn::Set { cmp: Cmp::Gt, signed: false }));
-                op.pdst[0] = Some(p);
-                op.src[..2].copy_from_slice(&[bytes, Src::imm(4 * i as u32)]);
-                c.lane(op);
-                let mut one = [None; 8];
-                one[0] = slot;
-                let addr = Addr { offset: from.addr.offset + 4 * i as i64, ..from.addr };
-                c.memory(load(one, Width::B32, addr, PredSrc::of(p)));
-            }
+            amount = Amount::First(c.src(operand, Type::U32)?[0]);
         }
-        _ => c.memory(load(dst, width, from.addr, PredSrc::TRUE)),
+        _ => {}
     }
-    let mut src = [Src::ZERO; 8];
-    for (s, d) in src.iter_mut().zip(dst.iter().flatten()) {
-        *s = Src::slot(*d);
-    }
-    c.memory(MemoryOp::Store { space: to.space, width, src, addr: to.addr });
+    c.memory(MemoryOp::Copy { width, to: to.addr, from: from.addr, valid, amount });
     Ok(())
 }
 

@@ -25,6 +25,7 @@ mod mods;
 mod mov;
 mod plan;
 mod source;
+mod tensor;
 mod unsupported;
 mod warp;
 
@@ -349,6 +350,10 @@ fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
             c.emit(Op::Nop);
             Ok(())
         }
+        "mma" => tensor::multiply(c),
+        "ldmatrix" => tensor::load(c),
+        "stmatrix" => tensor::store(c),
+        "movmatrix" => tensor::transpose(c),
         "shfl" => warp::shuffle(c),
         "vote" => warp::vote(c),
         "match" => warp::matching(c),

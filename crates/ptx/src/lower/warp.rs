@@ -11,7 +11,7 @@ use super::fail::Lowered;
 use crate::tree::Type;
 
 /// Waits for the lanes of `mask`.
-fn wait(c: &mut Cx<'_, '_>, mask: Src) {
+pub(super) fn wait(c: &mut Cx<'_, '_>, mask: Src) {
     c.control(ControlOp::WarpSync { mode: WarpSyncMode::Mask(mask), cond: PredSrc::TRUE }, None);
 }
 

@@ -1,6 +1,6 @@
 //! Loads, stores and atomics.
 
-use lanescope_ir::op::memory::{Addr, AtomOp, AtomType, MemoryOp, Space, Width};
+use lanescope_ir::op::memory::{Addr, Amount, AtomOp, AtomType, MemoryOp, Space, Width};
 use lanescope_ir::{Op, PredSrc, Slot, Src};
 
 use super::operands::{Cx, Lowered, refuse, slot, slot_at, src};
@@ -23,8 +23,11 @@ pub(super) fn lower(cx: &Cx) -> Option<Lowered<Op>> {
         "RED" => atomic(cx, if cx.sm < 90 { Space::Generic } else { Space::Global }, false),
         "REDG" => atomic(cx, Space::Global, false),
         "QSPC" => query_space(cx),
+        "LDGSTS" => copy(cx),
         // Every store is visible to every thread at once here, and caches are not modelled.
-        "MEMBAR" | "ERRBAR" | "CGAERRBAR" | "CCTL" | "CCTLL" | "CCTLT" | "FENCE" | "DEPBAR" | "PREFETCH" => Ok(Op::Nop),
+        "MEMBAR" | "ERRBAR" | "CGAERRBAR" | "CCTL" | "CCTLL" | "CCTLT" | "FENCE" | "PREFETCH" => Ok(Op::Nop),
+        // Copies are done at once, so that waiting for them is nothing.
+        "DEPBAR" | "LDGDEPBAR" => Ok(Op::Nop),
         _ => return None,
     })
 }
@@ -175,6 +178,26 @@ fn store(cx: &Cx, space: Space) -> Lowered<Op> {
         return refuse("a store with more than an address and a value");
     }
     Ok(Op::Memory(MemoryOp::Store { space, width, src: sources(cx, 1, width.slots())?, addr }))
+}
+
+/// LDGSTS: global memory to shared memory.
+fn copy(cx: &Cx) -> Lowered<Op> {
+    let (mut width, mut amount) = (Width::B32, Amount::All);
+    for m in &cx.inst.mods {
+        match (width_of(m), *m) {
+            (Some(w @ (Width::B32 | Width::B64 | Width::B128)), _) => width = w,
+            (_, "ZFILL") => amount = Amount::Offset,
+            (_, "BYPASS" | "ACCESS") => {}
+            (None, m) if is_hint(m) => {}
+            (_, m) => return refuse(format!("modifier .{m}")),
+        }
+    }
+    let valid = match cx.len() {
+        2 => PredSrc::TRUE,
+        3 => cx.psrc(2)?,
+        _ => return refuse("a copy with more operands than expected"),
+    };
+    Ok(Op::Memory(MemoryOp::Copy { width, to: cx.addr(0, false)?, from: global_addr(cx, 1)?, valid, amount }))
 }
 
 fn load_constant(cx: &Cx) -> Lowered<Op> {

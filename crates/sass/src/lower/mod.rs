@@ -11,6 +11,7 @@ mod half;
 mod int;
 mod memory;
 pub mod operands;
+mod tensor;
 mod warp;
 
 use lanescope_ir::Op;
@@ -20,8 +21,17 @@ use operands::{Cx, Lowered};
 type Family = fn(&Cx) -> Option<Lowered<Op>>;
 
 /// The families, asked in order.
-const FAMILIES: [Family; 8] =
-    [int::lower, float::lower, control::lower, memory::lower, warp::lower, convert::lower, half::lower, double::lower];
+const FAMILIES: [Family; 9] = [
+    int::lower,
+    float::lower,
+    control::lower,
+    memory::lower,
+    warp::lower,
+    convert::lower,
+    half::lower,
+    double::lower,
+    tensor::lower,
+];
 
 /// The operation of one instruction, or why there is none.
 pub fn operation(cx: &Cx) -> Lowered<Op> {

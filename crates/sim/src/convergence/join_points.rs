@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use lanescope_analysis::{Cfg, Dominators, Graph};
 use lanescope_ir::op::control::ControlOp;
+use lanescope_ir::op::memory::MemoryOp;
 use lanescope_ir::op::warp::WarpOp;
 use lanescope_ir::{Instruction, Kernel, Op};
 
@@ -89,15 +90,19 @@ fn exchanges(code: &[Instruction]) -> bool {
     let op = code.iter().take(NEAR).map(|i| &i.op).find(|op| !matches!(op, Op::Lane(_) | Op::Nop));
     matches!(
         op,
-        Some(Op::Warp(
-            WarpOp::Shuffle { .. }
-                | WarpOp::Vote { .. }
-                | WarpOp::Match { .. }
-                | WarpOp::Reduce { .. }
-                | WarpOp::Broadcast { .. }
-                | WarpOp::Elect { .. }
-                | WarpOp::ActiveMask { .. }
-        ))
+        Some(
+            Op::Warp(
+                WarpOp::Shuffle { .. }
+                    | WarpOp::Vote { .. }
+                    | WarpOp::Match { .. }
+                    | WarpOp::Reduce { .. }
+                    | WarpOp::Broadcast { .. }
+                    | WarpOp::Elect { .. }
+                    | WarpOp::ActiveMask { .. }
+                    | WarpOp::Mma(_)
+                    | WarpOp::Transpose { .. }
+            ) | Op::Memory(MemoryOp::LoadMatrix { .. } | MemoryOp::StoreMatrix { .. })
+        )
     )
 }
 

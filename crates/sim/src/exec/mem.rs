@@ -255,7 +255,7 @@ impl Access<'_> {
         }
     }
 
-    fn load_from(
+    pub(super) fn load_from(
         &mut self,
         space: Space,
         width: Width,
@@ -330,7 +330,7 @@ impl Access<'_> {
         Ok(())
     }
 
-    fn store_to(
+    pub(super) fn store_to(
         &mut self,
         space: Space,
         width: Width,
@@ -637,6 +637,8 @@ impl Access<'_> {
                 }
                 Ok(())
             }
+            MemKind::Copy(copy) => self.copy(copy, &m.addr, exec),
+            MemKind::Tiles(tiles) => self.tiles(tiles, m.space, &m.addr, exec),
             MemKind::Query { pdst, dst } => {
                 let at = addresses(self.file, self.block, &m.addr, true, warp);
                 let (shared, local) = windows(&at, active);

@@ -6,6 +6,7 @@
 pub(crate) mod atomic;
 pub(crate) mod barrier;
 pub(crate) mod block;
+mod copy;
 pub(crate) mod counters;
 pub(crate) mod flow;
 pub(crate) mod launch;
@@ -14,6 +15,7 @@ pub(crate) mod mem;
 pub(crate) mod poison;
 pub(crate) mod program;
 pub(crate) mod spin;
+mod tensor;
 pub(crate) mod tile;
 pub(crate) mod trace;
 pub(crate) mod warp;

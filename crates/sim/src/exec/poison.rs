@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lanescope_ir::Op;
 use lanescope_ir::op::effects::Access;
-use lanescope_ir::op::memory::{MemoryOp, Space};
+use lanescope_ir::op::memory::{Addr, MemoryOp, Space};
 use lanescope_ir::op::warp::WarpOp;
 
 use super::program::{Inst, Kind, MemKind};
@@ -145,11 +145,18 @@ impl Poison {
         let (MemoryOp::Load { addr, .. }
         | MemoryOp::Store { addr, .. }
         | MemoryOp::Atomic { addr, .. }
+        | MemoryOp::Copy { from: addr, .. }
+        | MemoryOp::LoadMatrix { addr, .. }
+        | MemoryOp::StoreMatrix { addr, .. }
         | MemoryOp::QuerySpace { addr, .. }) = op;
-        let mut address = 0;
-        let parts = [Some(addr.base), addr.base_hi, addr.uniform.map(|u| u.0), addr.uniform.map(|u| u.1)];
-        for s in parts.into_iter().flatten().filter_map(|s| s.read()) {
-            address |= self.slots.get(&(s.0, at.row())).copied().unwrap_or(0);
+        let unknown = |addr: &Addr| {
+            let parts = [Some(addr.base), addr.base_hi, addr.uniform.map(|u| u.0), addr.uniform.map(|u| u.1)];
+            let slots = parts.into_iter().flatten().filter_map(|s| s.read());
+            slots.fold(0, |m, s| m | self.slots.get(&(s.0, at.row())).copied().unwrap_or(0))
+        };
+        let mut address = unknown(addr);
+        if let MemoryOp::Copy { to, .. } = op {
+            address |= unknown(to);
         }
         if address & exec != 0 {
             return stop("an address", address & exec);
@@ -178,6 +185,34 @@ impl Poison {
             MemKind::Load { width, .. } | MemKind::Store { width, .. } => width.bytes(),
             MemKind::Atomic { ty, .. } => ty.slots() as u32 * 4,
             MemKind::Query { .. } => return Ok(result),
+            MemKind::Copy(c) => {
+                let to = mem::addresses(file, block, &c.to, false, at.index);
+                for l in lanes(exec) {
+                    let there = |b: u64| self.bytes.contains(&(Place::Global, addresses[l].saturating_add(b)));
+                    let size = u64::from(c.width.bytes());
+                    // Whether and how much is copied may depend on an unknown value.
+                    let bad: Vec<bool> = (0..size).map(|b| result >> l & 1 != 0 || there(b)).collect();
+                    for (b, bad) in bad.into_iter().enumerate() {
+                        self.set_byte((Place::Shared, to[l].saturating_add(b as u64)), bad);
+                    }
+                }
+                return Ok(0);
+            }
+            MemKind::Tiles(t) => {
+                // Every lane gets something from many lanes' rows.
+                let rows = lanes(exec).take(8 * usize::from(t.count));
+                let bytes = |l: usize| {
+                    let first = place(l);
+                    (0..16).filter_map(move |b| first.map(|(p, a)| (p, a.saturating_add(b))))
+                };
+                let bytes: Vec<_> = rows.flat_map(bytes).collect();
+                if t.src.is_some() {
+                    bytes.into_iter().for_each(|b| self.set_byte(b, result != 0));
+                    return Ok(0);
+                }
+                let any = result != 0 || bytes.iter().any(|b| self.bytes.contains(b));
+                return Ok(if any { u32::MAX } else { 0 });
+            }
         };
         let mut unknown = result;
         for l in lanes(exec) {
@@ -198,10 +233,18 @@ impl Poison {
                     }
                     unknown |= u32::from(bad) << l;
                 }
-                MemKind::Query { .. } => {}
+                MemKind::Query { .. } | MemKind::Copy(_) | MemKind::Tiles(_) => {}
             }
         }
         Ok(unknown)
+    }
+
+    fn set_byte(&mut self, at: (Place, u64), unknown: bool) {
+        if unknown {
+            self.bytes.insert(at);
+        } else {
+            self.bytes.remove(&at);
+        }
     }
 
     /// Unknown bytes of global memory, by buffer.

@@ -1,7 +1,7 @@
 //! A kernel prepared for one launch: every operand resolved, every lane function bound.
 
 use lanescope_ir::op::control::{ControlOp, Decision, Indirect, WarpSyncMode};
-use lanescope_ir::op::memory::{Addr, AtomOp, AtomType, MemoryOp, Space, Width};
+use lanescope_ir::op::memory::{Addr, Amount, AtomOp, AtomType, MemoryOp, Space, Width};
 use lanescope_ir::op::warp::{BlockBarrierMode, WarpOp};
 use lanescope_ir::{BranchKind, Kernel, Op, Pred, PredSrc, Slot, Src};
 
@@ -50,6 +50,31 @@ pub(crate) enum MemKind {
         pdst: u32,
         dst: u32,
     },
+    Copy(CopyInst),
+    Tiles(TilesInst),
+}
+
+/// A copy from global memory, whose address is the instruction's, to shared memory.
+pub(crate) struct CopyInst {
+    pub(crate) width: Width,
+    pub(crate) to: Address,
+    pub(crate) valid: PredOperand,
+    pub(crate) pieces: Pieces,
+}
+
+/// How much is copied.
+pub(crate) enum Pieces {
+    Whole,
+    First(Operand),
+    Offset,
+}
+
+/// Tiles read from shared memory, or written to it if there are sources.
+pub(crate) struct TilesInst {
+    pub(crate) count: u8,
+    pub(crate) transposed: bool,
+    pub(crate) dst: [u32; 4],
+    pub(crate) src: Option<[Operand; 4]>,
 }
 
 pub(crate) struct MemInst {
@@ -62,7 +87,13 @@ pub(crate) struct MemInst {
 impl MemInst {
     /// Whether it may change memory in a way that no register shows.
     pub(crate) fn changes_memory(&self) -> bool {
-        matches!(self.kind, MemKind::Store { .. } | MemKind::Atomic { returns: false, .. })
+        matches!(
+            self.kind,
+            MemKind::Store { .. }
+                | MemKind::Atomic { returns: false, .. }
+                | MemKind::Copy(_)
+                | MemKind::Tiles(TilesInst { src: Some(_), .. })
+        )
     }
 
     /// Whether groups that are parked at the same place merge when it is issued. As measured: all loads, stores and
@@ -275,6 +306,27 @@ impl Resolver<'_> {
                     predicate: pdst.is_some(),
                 };
                 (kind, *space, addr)
+            }
+            MemoryOp::Copy { width, to, from, valid, amount } => {
+                let pieces = match amount {
+                    Amount::All => Pieces::Whole,
+                    Amount::First(n) => Pieces::First(self.src(*n)?),
+                    Amount::Offset => Pieces::Offset,
+                };
+                if !matches!(width, Width::B32 | Width::B64 | Width::B128) {
+                    return Err(self.bad("a copy of a width that there is not"));
+                }
+                let copy = CopyInst { width: *width, to: self.addr(to)?, valid: self.pred(*valid)?, pieces };
+                (MemKind::Copy(copy), Space::Global, from)
+            }
+            MemoryOp::LoadMatrix { space, count, transposed, dst, addr } => {
+                let tiles = TilesInst { count: *count, transposed: *transposed, dst: self.dsts(dst)?, src: None };
+                (MemKind::Tiles(tiles), *space, addr)
+            }
+            MemoryOp::StoreMatrix { space, count, transposed, src, addr } => {
+                let src = Some(self.array(src)?);
+                let tiles = TilesInst { count: *count, transposed: *transposed, dst: self.dsts(&[None; 4])?, src };
+                (MemKind::Tiles(tiles), *space, addr)
             }
             MemoryOp::QuerySpace { space, pdst, dst, addr } => {
                 (MemKind::Query { pdst: self.pdst(*pdst)?, dst: self.dst(*dst)? }, *space, addr)

@@ -217,6 +217,18 @@ impl Across<'_> {
                 self.write(w, 0, to, &Row::splat(elected));
                 self.write_pred(w, 0, exec, voters & voters.wrapping_neg());
             }
+            // Measured for HMMA: unless every lane executes it nothing happens.
+            WarpOp::Mma(_) | WarpOp::Transpose { .. } if exec != u32::MAX => {}
+            WarpOp::Mma(op) => {
+                let words: Vec<Row> = (0..w.src.len()).map(|i| self.src(w, i)).collect();
+                for (i, row) in super::tensor::multiply(op, &words).iter().enumerate() {
+                    self.write(w, i, to, row);
+                }
+            }
+            WarpOp::Transpose { .. } => {
+                let tile = super::tensor::transpose(&self.src(w, 0));
+                self.write(w, 0, to, &tile);
+            }
             WarpOp::ActiveMask { .. } => self.write(w, 0, to, &Row::splat(self.active)),
             WarpOp::PackPreds { byte, .. } => {
                 let (merge, mask) = (self.src(w, 0), self.src(w, 1));

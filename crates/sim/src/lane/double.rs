@@ -110,6 +110,16 @@ fn fma(a: u64, b: u64, c: u64, round: Rounding) -> u64 {
     Exact::sum(Exact::product(x, y), z, round).round(Format::F64, round)
 }
 
+/// a * b + c, as DMMA has it.
+pub(crate) fn multiply_add(a: u64, b: u64, c: u64, round: Rounding) -> u64 {
+    let r = if round == Rounding::Nearest {
+        f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c)).to_bits()
+    } else {
+        fma(a, b, c, round)
+    };
+    with_nan(r, [a, c, b])
+}
+
 /// a + b.
 #[derive(Clone, Copy)]
 struct Add(Rounding, Signs);

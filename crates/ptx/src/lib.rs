@@ -7,6 +7,7 @@
 pub mod diagnostic;
 pub mod lower;
 mod parse;
+pub mod print;
 #[cfg(feature = "render")]
 pub mod render;
 pub mod span;
@@ -16,7 +17,7 @@ pub mod table;
 pub mod tree;
 
 pub use diagnostic::{Diagnostic, Note, Severity};
-pub use parse::parse;
+pub use parse::{parse, parse_for};
 pub use span::{LineIndex, Span};
 
 /// What [`parse()`] returns.

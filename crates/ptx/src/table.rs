@@ -183,7 +183,7 @@ const TABLE: &[(&str, &str)] = &[
     ("membar", "cta gl sys proxy alias"),
     ("min", "ftz NaN xorsign abs relu"),
     ("mma", "xor and popc $matrix"),
-    ("mov", ""),
+    ("mov", "$vector"),
     ("movmatrix", "sync aligned trans #shape"),
     ("mul", "lo hi wide $round ftz sat"),
     ("mul24", "lo hi"),

@@ -167,7 +167,15 @@ impl<'a> Parser<'a> {
             let Some(token) = self.expect(Kind::Ident, "a predicate register") else { return self.recover() };
             let name = self.names.id(token.span.text(self.source));
             match self.look_up(name) {
-                Bound::Register(register) => guard = Some(Guard { register, negated }),
+                Bound::Register(register) => {
+                    guard = Some(Guard { register, negated });
+                    let Register { ty, declaration, .. } = self.frame.body.registers[register.index()];
+                    if ty != Type::Pred {
+                        let text = shorten(token.span.text(self.source));
+                        let message = format!("`{text}` has type `.{}`, where a guard needs `.pred`", ty.name());
+                        self.report(Diagnostic::error(token.span, message).at(declaration, "declared here"));
+                    }
+                }
                 Bound::Nothing => self.undefined_register(name, token.span),
                 _ => {
                     let text = token.span.text(self.source);
@@ -182,13 +190,24 @@ impl<'a> Parser<'a> {
         let name = self.token.span;
         let end = self.lexer.modifiers();
         self.previous = Span::new(name.start, end);
-        self.token = self.lexer.next();
         let opcode = self.opcode(self.previous);
+        if let Some(operands) = self.plain_operands() {
+            let span = start.to(self.previous);
+            let location = self.frame.location;
+            self.frame.body.instructions.push(Instruction { opcode, guard, operands, location, span });
+            let semicolon = self.lexer.place() as u32;
+            self.previous = Span::new(semicolon - 1, semicolon);
+            self.token = self.lexer.next();
+            return;
+        }
+        self.token = self.lexer.next();
         let expect = match self.module.opcodes[opcode.index()].name {
-            "call" => Expect { lists: true, what: "function" },
-            "bra" => Expect { lists: false, what: "label" },
-            "brx" => Expect { lists: false, what: "table of labels" },
-            _ => Expect { lists: false, what: "name" },
+            "call" => Expect { lists: true, ..Expect::new("function") },
+            "bra" => Expect::new("label"),
+            "brx" => Expect::new("table of labels"),
+            "mov" | "cvta" | "isspacep" => Expect { addresses: true, ..Expect::new("name") },
+            "vmad" => Expect { signs: true, ..Expect::new("name") },
+            _ => Expect::new("name"),
         };
         let operands = self.operands(expect);
         let (Ok(list) | Err(list)) = operands;

@@ -2,6 +2,7 @@
 
 use super::Parser;
 use super::lexer::Kind;
+use super::operands::shorten;
 use super::scope::Bound;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
@@ -20,7 +21,59 @@ pub(super) struct Head<'a> {
     pub(super) span: Span,
 }
 
+/// `.local .b32 a<4>`: the variables `a0` to `a3`. They come into being where a name is used that nothing else
+/// declares, so that the number costs nothing.
+pub(super) struct VariableRange<'a> {
+    /// What each is; its name is the prefix.
+    pub(super) variable: Variable<'a>,
+    count: u32,
+    /// The function it is declared in.
+    pub(super) function: Option<FunctionId>,
+    /// Its block; where it opens as long as the block is read.
+    pub(super) block: Span,
+}
+
+/// Looking for a name takes time in proportion to the number of ranges.
+const MAX_RANGES: usize = 256;
+
+impl VariableRange<'_> {
+    /// The number of a name in the range.
+    fn number(&self, name: &str) -> Option<u32> {
+        let digits = name.strip_prefix(self.variable.name)?;
+        let plain =
+            digits.bytes().all(|digit| digit.is_ascii_digit()) && (digits.len() == 1 || !digits.starts_with('0'));
+        digits.parse().ok().filter(|&number| plain && number < self.count)
+    }
+}
+
 impl<'a> Parser<'a> {
+    /// The variable of a range that a name used in a function means: that of the innermost block.
+    pub(super) fn variable_of_range(&mut self, function: u32, name: &'a str, at: Span) -> Option<Target> {
+        let holds = |range: &VariableRange<'_>| match range.function {
+            None => true,
+            Some(FunctionId(id)) => id == function && (range.block.start..range.block.end).contains(&at.start),
+        };
+        let ranges = self.variable_ranges.iter().enumerate();
+        let fitting = ranges.filter(|(_, range)| range.number(name).is_some() && holds(range));
+        let (index, range) = fitting.max_by_key(|(_, range)| (range.function.is_some(), range.block.start))?;
+        if let Some(&target) = self.made_variables.get(&(index, name)) {
+            return Some(target);
+        }
+        let variable = Variable { name, ..range.variable.clone() };
+        let target = if range.function.is_some() {
+            let variables = &mut self.module.functions.get_mut(function as usize)?.body.as_mut()?.variables;
+            variables.push(variable);
+            Target::Local(LocalId(variables.len() as u32 - 1))
+        } else {
+            let id = VariableId(self.module.variables.len() as u32);
+            self.module.variables.push(variable);
+            self.module.items.push(Item::Variable(id));
+            Target::Global(id)
+        };
+        self.made_variables.insert((index, name), target);
+        Some(target)
+    }
+
     /// `.space .align N .vN .type`, in any order. Words that are not known are reported and skipped.
     pub(super) fn head(&mut self) -> Option<Head<'a>> {
         let mut head = Head {
@@ -37,6 +90,17 @@ impl<'a> Parser<'a> {
             let token = self.bump();
             let word = &token.span.text(self.source)[1..];
             if let Some(ty) = Type::from_name(word) {
+                if let Some(first) = head.ty {
+                    let message = format!("a second type, `.{word}` behind `.{}`", first.name());
+                    self.report(Diagnostic::error(token.span, message));
+                } else if !ty.is_of_variables() {
+                    let error = Diagnostic::error(token.span, format!("variables cannot have type `.{word}`"));
+                    let bits = ty.bits();
+                    self.report(match bits {
+                        8 | 16 | 32 | 64 | 128 => error.note(format!("declare the bits: `.b{bits}`")),
+                        _ => error,
+                    });
+                }
                 head.ty = Some(ty);
                 continue;
             }
@@ -135,6 +199,10 @@ impl<'a> Parser<'a> {
         let ty = self.type_of(head)?;
         loop {
             let token = self.expect(Kind::Ident, "the name of a register")?;
+            if token.span.text(self.source) == "_" {
+                self.report(Diagnostic::error(token.span, "`_` is what takes an unwanted result, not a name"));
+                return None;
+            }
             let name = self.names.id(token.span.text(self.source));
             if self.eat(Kind::Less) {
                 let at = self.token.span;
@@ -167,18 +235,42 @@ impl<'a> Parser<'a> {
             let token = self.expect(Kind::Ident, "the name of a variable")?;
             let mut variable = self.variable(head, ty, linkage, token.span);
             if self.token.kind == Kind::Less {
-                // The names `a0`, `a1`, ... are not in the text; only registers get theirs from their uses.
-                let error = Diagnostic::error(token.span.to(self.token.span), "ranges of variables are not supported");
-                self.report(error.note("declare each one by its name"));
-                return None;
+                self.bump();
+                let count = self.integer_expression_in_angles()?;
+                self.expect(Kind::Greater, "`>`")?;
+                let count = u32::try_from(count).unwrap_or(u32::MAX);
+                if self.variable_ranges.len() + self.frame.variable_ranges.len() == MAX_RANGES {
+                    let message = format!("more than {MAX_RANGES} ranges of variables");
+                    self.report(Diagnostic::error(token.span, message));
+                    return None;
+                }
+                let block = Span::new(self.frame.open(), self.frame.open());
+                self.frame.variable_ranges.push(VariableRange { variable, count, function: None, block });
+                if !self.eat(Kind::Comma) {
+                    return Some(());
+                }
+                continue;
             }
             variable.dims = self.dimensions()?;
             if self.token.kind == Kind::Equal {
                 let equal = self.bump().span;
                 if linkage == Linkage::Extern {
                     self.report(Diagnostic::error(equal, "an external variable cannot have an initial value"));
+                } else if matches!(variable.space, Space::Shared | Space::Local | Space::Param) {
+                    let message = format!("a variable in `.{}` cannot have an initial value", variable.space.name());
+                    self.report(Diagnostic::error(equal, message));
                 }
                 variable.initializer = Some(self.initializer(&variable)?);
+            }
+            let empty = |dim: &Option<u64>| matches!(dim, None | Some(0));
+            if linkage != Linkage::Extern
+                && variable.space != Space::Param
+                && variable.initializer.is_none()
+                && variable.dims.iter().any(empty)
+            {
+                let message = format!("`{}` has no size", shorten(variable.name));
+                let error = Diagnostic::error(variable.span.to(self.previous), message);
+                self.report(error.note("only an `.extern` variable or one with an initial value can leave it out"));
             }
             self.declare(variable);
             if !self.eat(Kind::Comma) {

@@ -1,9 +1,12 @@
 //! Constants and constant expressions, folded while they are read.
 //!
-//! Integers are 64-bit, `.s64` unless a `U` suffix or their size makes them `.u64`; the usual C rules apply.
+//! Integers are 64-bit, `.s64` unless a `U` suffix or their size makes them `.u64`. The rules of C apply but for what
+//! ptxas does (and the tables of the PTX manual say): `~` and `%` give `.u64`, shifts count modulo 64, integers and
+//! floating-point numbers do not mix.
 
 use super::Parser;
 use super::lexer::{Kind, Token};
+use super::operands::shorten;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 
@@ -43,10 +46,6 @@ impl Value {
         matches!(self, Value::Single(_) | Value::Double(_))
     }
 
-    fn truth(self) -> bool {
-        self.integer().map_or_else(|| self.float() != 0.0, |value| value != 0)
-    }
-
     fn like(self, value: u64) -> Value {
         if matches!(self, Value::Unsigned(_)) { Value::Unsigned(value) } else { Value::Signed(value as i64) }
     }
@@ -77,11 +76,12 @@ impl<'a> Parser<'a> {
         if self.token.kind != Kind::Question {
             return Some(condition);
         }
-        self.bump();
+        let question = self.bump();
+        let condition = self.bits(question, condition)? != 0;
         let yes = self.ternary(depth + 1)?;
         self.expect(Kind::Colon, "`:`")?;
         let no = self.ternary(depth + 1)?;
-        Some(if condition.truth() { yes } else { no })
+        Some(if condition { yes } else { no })
     }
 
     /// Precedence climbing: operators that bind at least as tightly as `least`.
@@ -119,7 +119,7 @@ impl<'a> Parser<'a> {
             }
             Kind::Ident if token.span.text(self.source) == "WARP_SZ" => {
                 self.bump();
-                Some(Value::Signed(32))
+                Some(Value::Signed(self.module.warp_size.into()))
             }
             Kind::Plus => {
                 self.bump();
@@ -127,6 +127,13 @@ impl<'a> Parser<'a> {
             }
             Kind::Minus => {
                 self.bump();
+                if self.token.kind == Kind::Float
+                    && matches!(self.text().as_bytes(), [b'0', b'f' | b'F' | b'd' | b'D', ..])
+                {
+                    let error = Diagnostic::error(token.span.to(self.token.span), "the bits of a number take no sign");
+                    self.report(error.note("the sign is the highest of the bits"));
+                    return None;
+                }
                 Some(match self.unary(depth + 1)? {
                     Value::Signed(value) => Value::Signed(value.wrapping_neg()),
                     Value::Unsigned(value) => Value::Unsigned(value.wrapping_neg()),
@@ -136,13 +143,15 @@ impl<'a> Parser<'a> {
             }
             Kind::Bang => {
                 self.bump();
-                Some(Value::Signed(i64::from(!self.unary(depth + 1)?.truth())))
+                let value = self.unary(depth + 1)?;
+                let bits = self.bits(token, value)?;
+                Some(Value::Signed(i64::from(bits == 0)))
             }
             Kind::Tilde => {
                 self.bump();
                 let value = self.unary(depth + 1)?;
                 let bits = self.bits(token, value)?;
-                Some(value.like(!bits))
+                Some(Value::Unsigned(!bits))
             }
             Kind::LParen => {
                 self.bump();
@@ -173,10 +182,7 @@ impl<'a> Parser<'a> {
         };
         self.expect(Kind::RParen, "`)`")?;
         let value = self.unary(depth + 1)?;
-        let bits = value.integer().unwrap_or_else(|| {
-            let float = value.float();
-            if unsigned { float as u64 } else { float as i64 as u64 }
-        });
+        let bits = self.bits(ty, value)?;
         Some(if unsigned { Value::Unsigned(bits) } else { Value::Signed(bits as i64) })
     }
 
@@ -193,12 +199,13 @@ impl<'a> Parser<'a> {
         use Kind::*;
         let kind = operator.kind;
         let truth = |value: bool| Some(Value::Signed(i64::from(value)));
-        match kind {
-            AndAnd => return truth(left.truth() && right.truth()),
-            OrOr => return truth(left.truth() || right.truth()),
-            _ => {}
+        if left.is_float() != right.is_float() {
+            let text = operator.span.text(self.source);
+            let message = format!("`{text}` takes two integers or two floating-point numbers");
+            self.report(Diagnostic::error(operator.span, message));
+            return None;
         }
-        if left.is_float() || right.is_float() {
+        if left.is_float() {
             let (a, b) = (left.float(), right.float());
             let value = match kind {
                 Plus => a + b,
@@ -219,13 +226,15 @@ impl<'a> Parser<'a> {
             return Some(Value::Double(value.to_bits()));
         }
         let (a, b) = (left.integer()?, right.integer()?);
-        let shift = u32::try_from(b).ok().filter(|&by| by < 64);
         match kind {
-            ShiftLeft => return Some(left.like(shift.map_or(0, |by| a << by))),
+            AndAnd => return truth(a != 0 && b != 0),
+            OrOr => return truth(a != 0 || b != 0),
+            // The type is that of what is shifted, the distance counts modulo 64.
+            ShiftLeft => return Some(left.like(a.wrapping_shl(b as u32))),
             ShiftRight => {
                 return Some(match left {
-                    Value::Signed(a) => Value::Signed(a >> shift.unwrap_or(63)),
-                    _ => Value::Unsigned(shift.map_or(0, |by| a >> by)),
+                    Value::Signed(a) => Value::Signed(a.wrapping_shr(b as u32)),
+                    _ => Value::Unsigned(a.wrapping_shr(b as u32)),
                 });
             }
             _ => {}
@@ -247,13 +256,8 @@ impl<'a> Parser<'a> {
                     s.wrapping_div(t) as u64
                 }
             }
-            Percent => {
-                if unsigned {
-                    a % b
-                } else {
-                    s.wrapping_rem(t) as u64
-                }
-            }
+            // Unlike all others, the remainder never has a sign.
+            Percent => return Some(Value::Unsigned(a % b)),
             Ampersand => a & b,
             Pipe => a | b,
             Caret => a ^ b,
@@ -272,6 +276,14 @@ impl<'a> Parser<'a> {
     pub(super) fn literal(&mut self, token: Token) -> Option<Value> {
         let text = token.span.text(self.source);
         let value = if token.kind == Kind::Float { float(text) } else { integer(text) };
+        let value = value.map(|value| match value {
+            Some(value) => value,
+            None => {
+                let message = format!("`{}` does not fit 64 bits: its low 64 bits are taken", shorten(text));
+                self.report(Diagnostic::warning(token.span, message));
+                Value::Unsigned(low_bits(text))
+            }
+        });
         match value {
             Ok(value) => Some(value),
             Err(message) => {
@@ -299,13 +311,9 @@ fn level(kind: Kind) -> Option<u8> {
     })
 }
 
-fn integer(text: &str) -> Result<Value, String> {
-    // Nearly all numbers are short and decimal.
-    let plain = text.len() < 19 && (text.len() == 1 || !text.starts_with('0'));
-    if plain && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Ok(Value::Signed(text.bytes().fold(0, |value, byte| value * 10 + i64::from(byte - b'0'))));
-    }
-    let digits = text.strip_suffix(['U', 'u']);
+/// Digits, their radix and its name, and whether they have the suffix `U`.
+fn digits(text: &str) -> (&str, u32, &'static str, bool) {
+    let digits = text.strip_suffix('U');
     let unsigned = digits.is_some();
     let digits = digits.unwrap_or(text);
     let (digits, radix, name) = match digits.as_bytes() {
@@ -314,31 +322,50 @@ fn integer(text: &str) -> Result<Value, String> {
         [b'0', _, ..] => (&digits[1..], 8, "octal"),
         _ => (digits, 10, "decimal"),
     };
-    if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
-        return Err(format!("`{text}` is no {name} number"));
-    }
-    let value = u64::from_str_radix(digits, radix).map_err(|_| format!("`{text}` does not fit 64 bits"))?;
-    Ok(match i64::try_from(value) {
-        Ok(signed) if !unsigned => Value::Signed(signed),
-        _ => Value::Unsigned(value),
-    })
+    (digits, radix, name, unsigned)
 }
 
-fn float(text: &str) -> Result<Value, String> {
+/// What is left of a number that is too large.
+fn low_bits(text: &str) -> u64 {
+    let (digits, radix, ..) = digits(text);
+    let digits = digits.chars().filter_map(|digit| digit.to_digit(radix));
+    digits.fold(0u64, |value, digit| value.wrapping_mul(radix.into()).wrapping_add(digit.into()))
+}
+
+/// `None` where 64 bits are not enough.
+fn integer(text: &str) -> Result<Option<Value>, String> {
+    // Nearly all numbers are short and decimal.
+    let plain = text.len() < 19 && (text.len() == 1 || !text.starts_with('0'));
+    if plain && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let value = text.bytes().fold(0, |value, byte| value * 10 + i64::from(byte - b'0'));
+        return Ok(Some(Value::Signed(value)));
+    }
+    let (digits, radix, name, unsigned) = digits(text);
+    if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
+        return Err(format!("`{}` is no {name} number", shorten(text)));
+    }
+    let Ok(value) = u64::from_str_radix(digits, radix) else { return Ok(None) };
+    Ok(Some(match i64::try_from(value) {
+        Ok(signed) if !unsigned => Value::Signed(signed),
+        _ => Value::Unsigned(value),
+    }))
+}
+
+fn float(text: &str) -> Result<Option<Value>, String> {
     let hex = |digits: &str, len: usize| {
         let fits = digits.len() == len && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
         fits.then(|| u64::from_str_radix(digits, 16).ok()).flatten()
     };
     match text.as_bytes() {
         [b'0', b'f' | b'F', ..] => hex(&text[2..], 8)
-            .map(|bits| Value::Single(bits as u32))
-            .ok_or_else(|| format!("`{text}` is not 0f and eight hexadecimal digits")),
+            .map(|bits| Some(Value::Single(bits as u32)))
+            .ok_or_else(|| format!("`{}` is not 0f and eight hexadecimal digits", shorten(text))),
         [b'0', b'd' | b'D', ..] => hex(&text[2..], 16)
-            .map(Value::Double)
-            .ok_or_else(|| format!("`{text}` is not 0d and sixteen hexadecimal digits")),
+            .map(|bits| Some(Value::Double(bits)))
+            .ok_or_else(|| format!("`{}` is not 0d and sixteen hexadecimal digits", shorten(text))),
         _ => text
             .parse::<f64>()
-            .map(|value| Value::Double(value.to_bits()))
-            .map_err(|_| format!("`{text}` is no floating-point number")),
+            .map(|value| Some(Value::Double(value.to_bits())))
+            .map_err(|_| format!("`{}` is no floating-point number", shorten(text))),
     }
 }

@@ -84,6 +84,12 @@ const fn classes() -> [u8; 256] {
     class
 }
 
+/// Whether a name can go on with this byte.
+#[inline]
+pub(super) fn is_word(byte: u8) -> bool {
+    CLASS[usize::from(byte)] & WORD != 0
+}
+
 /// What a token can be by its first byte.
 #[derive(Clone, Copy)]
 enum First {
@@ -152,6 +158,11 @@ impl<'a> Lexer<'a> {
     /// Goes to a place, which must be a boundary of characters.
     pub(super) fn seek(&mut self, pos: u32) {
         self.pos = (pos as usize).min(self.bytes.len());
+    }
+
+    /// The first byte that is not read yet.
+    pub(super) fn place(&self) -> usize {
+        self.pos
     }
 
     fn at(&self, pos: usize) -> u8 {
@@ -277,6 +288,8 @@ impl<'a> Lexer<'a> {
                 self.pos = self.words(start + 1);
                 if self.pos == start + 1 { Kind::Percent } else { Kind::Ident }
             }
+            // A dot begins a number where it does not stand behind a word: `.5`, but not the `.1d` of an opcode.
+            First::Dot if self.is(start + 1, DIGIT) && !(start > 0 && self.is(start - 1, WORD)) => self.number(),
             First::Dot if self.is(start + 1, WORD) => {
                 self.pos = self.dotted(start + 1);
                 Kind::Dotted

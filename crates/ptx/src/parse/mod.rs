@@ -11,6 +11,7 @@ mod intern;
 mod lexer;
 mod module;
 mod operands;
+mod plain;
 mod scope;
 mod section;
 
@@ -19,6 +20,8 @@ use crate::span::Span;
 use crate::special::Special;
 use crate::tree::{Module, Target};
 use crate::{MAX_DIAGNOSTICS, Parse};
+use declarations::VariableRange;
+use hashbrown::HashMap;
 use intern::Interner;
 use lexer::{Kind, Lexer, Token};
 use scope::{Bound, Frame, Names, Waiting};
@@ -39,6 +42,10 @@ struct Parser<'a> {
     frame: Frame<'a>,
     /// Braces of operands that are open; recovery must not take them for the end of a block.
     open_lists: u32,
+    /// Ranges of variables, those of functions by their function.
+    variable_ranges: Vec<VariableRange<'a>>,
+    /// By the index of the range and the name.
+    made_variables: HashMap<(usize, &'a str), Target>,
     /// Uses of names that functions left open, by the function.
     open_uses: Vec<(u32, Waiting)>,
     suggestions: u32,
@@ -48,6 +55,11 @@ struct Parser<'a> {
 
 /// Reads a PTX text. See the crate's documentation for what the result means.
 pub fn parse(source: &str) -> Parse<'_> {
+    parse_for(source, 32)
+}
+
+/// The same for warps of another size, which `WARP_SZ` tells.
+pub fn parse_for(source: &str, warp_size: u32) -> Parse<'_> {
     if u32::try_from(source.len()).is_err() {
         let error = Diagnostic::error(Span::default(), "texts of 4 GiB or more are not supported");
         return Parse { module: Module::default(), diagnostics: vec![error], suppressed: 0 };
@@ -57,12 +69,14 @@ pub fn parse(source: &str) -> Parse<'_> {
         lexer: Lexer::new(source),
         token: Token { kind: Kind::Eof, span: Span::default() },
         previous: Span::default(),
-        module: Module { source, ..Module::default() },
+        module: Module { source, warp_size, ..Module::default() },
         // Real texts have a new name for every hundred bytes or so.
         names: Names::with_capacity(source.len() / 128 + 64),
         opcodes: Interner::with_capacity(64),
         frame: Frame::default(),
         open_lists: 0,
+        variable_ranges: Vec::new(),
+        made_variables: HashMap::new(),
         open_uses: Vec::new(),
         suggestions: MAX_SUGGESTIONS,
         diagnostics: Vec::new(),
@@ -168,6 +182,7 @@ impl<'a> Parser<'a> {
 
     /// Names that functions used before their declaration, and those that nothing declares.
     fn settle(&mut self) {
+        self.variable_ranges.append(&mut self.frame.variable_ranges);
         for (function, use_) in std::mem::take(&mut self.open_uses) {
             if let Bound::Target(target) = self.names.binding(use_.name).bound {
                 if let Some(body) = self.module.functions[function as usize].body.as_mut() {
@@ -176,6 +191,12 @@ impl<'a> Parser<'a> {
                 continue;
             }
             let text = self.names.interner.name(use_.name);
+            if let Some(target) = self.variable_of_range(function, text, use_.span) {
+                if let Some(body) = self.module.functions[function as usize].body.as_mut() {
+                    use_.slot.set(body, target);
+                }
+                continue;
+            }
             let mut error = Diagnostic::error(use_.span, format!("{} `{text}` is not declared", use_.what));
             let near = self.near_in(function, text).or_else(|| match use_.what {
                 "label" => None,
@@ -194,6 +215,20 @@ impl<'a> Parser<'a> {
                     Bound::Target(Target::Function(function)) => Some(function),
                     _ => None,
                 });
+        }
+        let nameless: Vec<_> = self
+            .module
+            .aliases
+            .iter()
+            .filter(|alias| {
+                let bound = self.names.interner.find(alias.name).map(|name| self.names.binding(name).bound);
+                !matches!(bound, Some(Bound::Target(Target::Function(_))))
+            })
+            .cloned()
+            .collect();
+        for alias in nameless {
+            let message = format!("`{}` is not declared as a function", alias.name);
+            self.report(Diagnostic::error(alias.span, message));
         }
         let missing: Vec<_> = self.module.aliases.iter().filter(|alias| alias.function.is_none()).cloned().collect();
         for alias in missing {

@@ -3,7 +3,7 @@
 use super::Parser;
 use super::lexer::Kind;
 use super::operands::shorten;
-use super::scope::Bound;
+use super::scope::{Bound, Frame};
 use super::starts_item;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
@@ -101,7 +101,16 @@ impl<'a> Parser<'a> {
         let start = self.token.span;
         let mut linkage = Linkage::Internal;
         let mut attributes = Vec::new();
+        let mut given: Option<Span> = None;
         loop {
+            let word = self.token.span;
+            if matches!(self.text(), ".visible" | ".extern" | ".weak" | ".common")
+                && let Some(first) = given.replace(word)
+            {
+                let text = self.text();
+                let error = Diagnostic::error(word, format!("`{text}` behind another directive of its kind"));
+                self.report(error.at(first, "the first one"));
+            }
             linkage = match self.text() {
                 ".visible" => Linkage::Visible,
                 ".extern" => Linkage::Extern,
@@ -130,6 +139,10 @@ impl<'a> Parser<'a> {
             head.attributes.extend(attributes);
             if head.space == Some(Space::Reg) {
                 self.report(Diagnostic::error(head.span, "registers are declared in functions"));
+                return None;
+            }
+            if head.space == Some(Space::Param) {
+                self.report(Diagnostic::error(head.span, "parameters are declared with their function"));
                 return None;
             }
             self.variables(&head, linkage)
@@ -193,6 +206,10 @@ impl<'a> Parser<'a> {
         };
         match read() {
             Some(file) => {
+                if self.module.files.len() < 1_000 && self.module.file(file.index).is_some() {
+                    let message = format!("there is another file with the number {}", file.index);
+                    self.report(Diagnostic::warning(file.span, message));
+                }
                 self.module.files.push(file);
                 self.eat(Kind::Semi);
             }
@@ -243,6 +260,10 @@ impl<'a> Parser<'a> {
             }
         }
         let returns = if self.eat(Kind::LParen) { self.parameters_or_skip() } else { Vec::new() };
+        if kind == FunctionKind::Entry && !returns.is_empty() {
+            let span = returns[0].span;
+            self.report(Diagnostic::error(span, "a kernel returns nothing"));
+        }
         let Some(name) = self.expect(Kind::Ident, "the name of a function") else {
             self.skip_head();
             if self.token.kind == Kind::LBrace {
@@ -286,11 +307,19 @@ impl<'a> Parser<'a> {
 
     /// The body of a function whose head is read.
     fn define(&mut self, id: FunctionId, name: &'a str) {
+        // What lies there was declared outside of functions.
+        self.variable_ranges.append(&mut self.frame.variable_ranges);
         self.open_scope(self.token.span, false);
         self.bind_parameters(id);
         self.body(name);
         self.close_scope(self.previous);
         let waiting = self.leave();
+        let Frame { body, variable_ranges, .. } = &mut self.frame;
+        for mut range in variable_ranges.drain(..) {
+            let block = body.blocks.iter().find(|block| block.span.start == range.block.start);
+            (range.function, range.block) = (Some(id), block.map_or(body.span, |block| block.span));
+            self.variable_ranges.push(range);
+        }
         self.open_uses.extend(waiting.into_iter().map(|use_| (id.0, use_)));
         let body = self.frame.finish();
         let function = &mut self.module.functions[id.index()];
@@ -433,6 +462,7 @@ impl<'a> Parser<'a> {
             ".maxnctapersm" => tuning.maxnctapersm = Some(self.number32()?),
             ".maxnreg" => tuning.maxnreg = Some(self.number32()?),
             ".maxclusterrank" => tuning.maxclusterrank = Some(self.number32()?),
+            ".local_maxnreg" => tuning.local_maxnreg = Some(self.number32()?),
             ".abi_preserve" => tuning.abi_preserve = Some(self.number32()?),
             ".abi_preserve_control" => tuning.abi_preserve_control = Some(self.number32()?),
             _ => {
@@ -560,6 +590,7 @@ const DIRECTIVES: &[&str] = &[
     ".calltargets",
     ".callprototype",
     ".attribute",
+    ".local_maxnreg",
     ".abi_preserve",
     ".abi_preserve_control",
 ];

@@ -57,6 +57,17 @@ pub(super) struct Expect {
     pub(super) lists: bool,
     /// What an unknown name is called in an error.
     pub(super) what: &'static str,
+    /// `array[2]` is an address itself, not what lies there.
+    pub(super) addresses: bool,
+    /// Registers may have a minus sign.
+    pub(super) signs: bool,
+}
+
+impl Expect {
+    /// What most instructions ask for.
+    pub(super) fn new(what: &'static str) -> Self {
+        Expect { lists: false, what, addresses: false, signs: false }
+    }
 }
 
 impl<'a> Parser<'a> {
@@ -131,6 +142,10 @@ impl<'a> Parser<'a> {
             Kind::LBrace => {
                 self.open_lists += 1;
                 self.bump();
+                if self.token.kind == Kind::RBrace {
+                    self.unexpected("an operand");
+                    return None;
+                }
                 let list = self.members(Kind::RBrace, "`}`", expect, depth)?;
                 self.open_lists -= 1;
                 OperandKind::Vector(list)
@@ -140,25 +155,36 @@ impl<'a> Parser<'a> {
                 OperandKind::List(self.members(Kind::RParen, "`)`", expect, depth)?)
             }
             Kind::LBracket => OperandKind::Address(self.address(depth)?),
-            Kind::Bang => {
+            Kind::Bang if self.name_follows() => {
                 self.bump();
-                if self.token.kind == Kind::Ident && self.token.span.text(self.source) != "WARP_SZ" {
-                    let name = self.token.span;
-                    let operand = self.name(expect)?;
-                    let OperandKind::Register(register) = operand.kind else {
-                        if operand.kind != OperandKind::Invalid {
-                            self.report(Diagnostic::error(name, "`!` takes a predicate register"));
-                        }
-                        return Some(Operand { kind: OperandKind::Invalid, span: token.span.to(self.previous) });
-                    };
-                    OperandKind::Not(register)
-                } else {
-                    let value = self.expression()?;
-                    let truth = u64::from(value.integer() == Some(0));
-                    OperandKind::Integer { value: truth, unsigned: false }
+                let name = self.token.span;
+                let operand = self.name(expect)?;
+                let OperandKind::Register(register) = operand.kind else {
+                    if operand.kind != OperandKind::Invalid {
+                        self.report(Diagnostic::error(name, "`!` takes a predicate register"));
+                    }
+                    return Some(Operand { kind: OperandKind::Invalid, span: token.span.to(self.previous) });
+                };
+                OperandKind::Not(register)
+            }
+            Kind::Minus if expect.signs && self.name_follows() => {
+                self.bump();
+                let name = self.token.span;
+                match self.name(expect)?.kind {
+                    OperandKind::Register(register) => OperandKind::Negated { register, component: None },
+                    OperandKind::Element { register, component } => {
+                        OperandKind::Negated { register, component: Some(component) }
+                    }
+                    OperandKind::Invalid => OperandKind::Invalid,
+                    _ => {
+                        self.report(Diagnostic::error(name, "only a register or a constant can be negated"));
+                        OperandKind::Invalid
+                    }
                 }
             }
-            Kind::Integer | Kind::Float | Kind::Plus | Kind::Minus | Kind::Tilde | Kind::LParen => self.constant()?,
+            Kind::Bang | Kind::Integer | Kind::Float | Kind::Plus | Kind::Minus | Kind::Tilde | Kind::LParen => {
+                self.constant()?
+            }
             _ => {
                 self.unexpected("an operand");
                 return None;
@@ -233,25 +259,92 @@ impl<'a> Parser<'a> {
                 let kind = self.named(name, token, Slot::Unplaced, expect.what)?;
                 match kind {
                     OperandKind::Symbol { target, .. } if matches!(self.token.kind, Kind::Plus | Kind::Minus) => {
-                        let value = self.offset()?;
-                        let Ok(offset) = i32::try_from(value) else {
-                            let message = format!("offset {value} does not fit 32 bits");
-                            self.report(Diagnostic::error(token.span.to(self.previous), message));
-                            return None;
-                        };
+                        let offset = self.small_offset(token.span)?;
                         OperandKind::Symbol { target, offset }
                     }
-                    OperandKind::Symbol { .. } if self.token.kind == Kind::LBracket => {
-                        let message = "indexing an array with brackets is not supported";
-                        let error = Diagnostic::error(self.token.span, message);
-                        self.report(error.note("write the address in bytes: `[array+4]`"));
-                        return None;
+                    OperandKind::Symbol { target, .. } if self.token.kind == Kind::LBracket => {
+                        self.element(target, token.span, expect)?
+                    }
+                    OperandKind::Register(register) if matches!(self.token.kind, Kind::Plus | Kind::Minus) => {
+                        let offset = self.small_offset(token.span)?;
+                        OperandKind::Sum { register, offset }
                     }
                     kind => kind,
                 }
             }
         };
         Some(Operand { kind, span: token.span.to(self.previous) })
+    }
+
+    /// `+4` behind what stands at `start`.
+    fn small_offset(&mut self, start: Span) -> Option<i32> {
+        let value = self.offset()?;
+        let offset = i32::try_from(value).ok();
+        if offset.is_none() {
+            let message = format!("offset {value} does not fit 32 bits");
+            self.report(Diagnostic::error(start.to(self.previous), message));
+        }
+        offset
+    }
+
+    /// Whether the token behind the one that is looked at is a name, and no constant's.
+    fn name_follows(&self) -> bool {
+        let next = self.lexer.clone().next();
+        next.kind == Kind::Ident && next.span.text(self.source) != "WARP_SZ"
+    }
+
+    /// `array[2]`, `array[%r1]`, `array[%r1+2]`, at the bracket: elements, not bytes.
+    fn element(&mut self, target: Target, name: Span, expect: Expect) -> Option<OperandKind> {
+        let variable = match target {
+            Target::Global(id) => self.module.variables.get(id.index()),
+            Target::Local(id) => self.frame.body.variables.get(id.index()),
+            _ => None,
+        };
+        let Some(scale) = variable.map(|it| it.ty.bytes() * u32::from(it.vector)) else {
+            let error = Diagnostic::error(name, "only a variable that is declared before has elements");
+            self.report(error);
+            return None;
+        };
+        self.bump();
+        let register = match self.token.kind {
+            Kind::Ident if self.text() != "WARP_SZ" => {
+                let token = self.bump();
+                let name = self.names.id(token.span.text(self.source));
+                match self.look_up(name) {
+                    Bound::Register(register) => Some(register),
+                    _ => {
+                        let text = shorten(token.span.text(self.source));
+                        let message = format!("an index is a register or a constant, not `{text}`");
+                        self.report(Diagnostic::error(token.span, message));
+                        return None;
+                    }
+                }
+            }
+            _ => None,
+        };
+        let number = match register {
+            Some(_) => self.offset()?,
+            None => self.integer_expression()? as i64,
+        };
+        self.expect(Kind::RBracket, "`]`")?;
+        let span = name.to(self.previous);
+        let Some(offset) = number.checked_mul(scale.into()).and_then(|offset| i32::try_from(offset).ok()) else {
+            self.report(Diagnostic::error(span, "the element is further than 32 bits can say"));
+            return None;
+        };
+        if expect.addresses && register.is_none() {
+            return Some(OperandKind::Symbol { target, offset });
+        }
+        let rest = OperandList { start: self.frame.body.operands.len() as u32, len: 0 };
+        let id = AddressId(self.frame.body.addresses.len() as u32);
+        self.frame.body.addresses.push(Address {
+            base: OperandKind::Symbol { target, offset: 0 },
+            offset: offset.into(),
+            index: register.map(|register| Index { register, scale }),
+            rest,
+            base_span: name,
+        });
+        Some(OperandKind::Address(id))
     }
 
     /// What a name is, its component included.
@@ -310,7 +403,7 @@ impl<'a> Parser<'a> {
         let token = self.token;
         // Members of the list may hold addresses of their own, so this one gets its number last.
         let waiting = self.frame.waiting.len();
-        let expect = Expect { lists: false, what: "variable" };
+        let expect = Expect::new("variable");
         let mut offset = 0;
         let base = match token.kind {
             Kind::Ident if token.span.text(self.source) != "WARP_SZ" => {
@@ -341,7 +434,7 @@ impl<'a> Parser<'a> {
         {
             waiting.slot = Slot::Address(id.0);
         }
-        self.frame.body.addresses.push(Address { base, offset, rest, base_span });
+        self.frame.body.addresses.push(Address { base, offset, index: None, rest, base_span });
         Some(id)
     }
 

@@ -7,7 +7,9 @@
 use hashbrown::{HashMap, HashSet};
 
 use super::Parser;
+use super::declarations::VariableRange;
 use super::intern::Interner;
+use super::lexer::is_word;
 use super::operands::Slot;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
@@ -48,7 +50,14 @@ pub(super) struct Names<'a> {
     ranges: Vec<u32>,
     /// The last use that waits for a label.
     waiting: Vec<u32>,
+    /// Names of registers by their letters, then by their number.
+    families: Vec<(u64, Vec<u32>)>,
 }
+
+/// Letters behind `%` that fit a key.
+const MAX_PREFIX: usize = 8;
+/// Compilers use six or so.
+const MAX_FAMILIES: usize = 16;
 
 impl<'a> Names<'a> {
     /// With room for this many names.
@@ -58,6 +67,7 @@ impl<'a> Names<'a> {
             bindings: Vec::with_capacity(names),
             ranges: Vec::with_capacity(names),
             waiting: Vec::with_capacity(names),
+            families: Vec::new(),
         }
     }
 
@@ -69,6 +79,66 @@ impl<'a> Names<'a> {
             self.waiting.push(NONE);
         }
         id
+    }
+
+    /// The number of the name that begins at a place, and where the name ends. `%r12` has a short way: the part before
+    /// its digits is one of few, and the digits are an index.
+    pub(super) fn plain_id(&mut self, source: &'a str, at: usize) -> Option<(u32, usize)> {
+        let bytes = source.as_bytes();
+        if bytes.get(at) != Some(&b'%') {
+            return self.name_at(source, at);
+        }
+        let (mut key, mut end) = (0u64, at + 1);
+        while let Some(&letter @ (b'a'..=b'z' | b'A'..=b'Z')) = bytes.get(end) {
+            if end - at > MAX_PREFIX {
+                return self.name_at(source, at);
+            }
+            key = key << 8 | u64::from(letter);
+            end += 1;
+        }
+        let digits = end;
+        let mut number = 0usize;
+        while let Some(&digit @ b'0'..=b'9') = bytes.get(end) {
+            number = number * 10 + usize::from(digit - b'0');
+            end += 1;
+            if end - digits > 5 {
+                return self.name_at(source, at);
+            }
+        }
+        let leading_zero = bytes.get(digits) == Some(&b'0') && end - digits > 1;
+        if end == digits || leading_zero || bytes.get(end).is_some_and(|&byte| is_word(byte)) {
+            return self.name_at(source, at);
+        }
+        let family = match self.families.iter().position(|family| family.0 == key) {
+            Some(family) => family,
+            None if self.families.len() < MAX_FAMILIES => {
+                self.families.push((key, Vec::new()));
+                self.families.len() - 1
+            }
+            None => return self.name_at(source, at),
+        };
+        let known = self.families[family].1.get(number).copied().filter(|&name| name != NONE);
+        if let Some(name) = known {
+            return Some((name, end));
+        }
+        let name = self.id(source.get(at..end)?);
+        let numbers = &mut self.families[family].1;
+        if numbers.len() <= number {
+            numbers.resize(number + 1, NONE);
+        }
+        numbers[number] = name;
+        Some((name, end))
+    }
+
+    fn name_at(&mut self, source: &'a str, at: usize) -> Option<(u32, usize)> {
+        let bytes = source.as_bytes();
+        let &first = bytes.get(at)?;
+        if first.is_ascii_digit() || !(is_word(first) || first == b'%') {
+            return None;
+        }
+        let len = bytes[at + 1..].iter().position(|&byte| !is_word(byte)).unwrap_or(bytes.len() - at - 1);
+        let end = at + 1 + len;
+        Some((self.id(source.get(at..end)?), end))
     }
 
     pub(super) fn binding(&self, name: u32) -> Binding {
@@ -130,6 +200,9 @@ pub(super) struct Frame<'a> {
     /// Blocks beyond [`MAX_DEPTH`].
     pub(super) excess: usize,
     reported: HashSet<u32>,
+    pub(super) variable_ranges: Vec<VariableRange<'a>>,
+    /// A name such as `%r01` was used.
+    two_names: bool,
     /// Some range has a prefix that ends in a digit: `%r1<5>`.
     digits_in_prefix: bool,
 }
@@ -158,6 +231,7 @@ impl<'a> Frame<'a> {
         self.location = None;
         self.excess = 0;
         self.digits_in_prefix = false;
+        self.two_names = false;
         let body = &mut self.body;
         Body {
             instructions: take(&mut body.instructions),
@@ -284,12 +358,17 @@ impl<'a> Parser<'a> {
         }
         // Depth 1 has the parameters, depth 2 the body.
         if depth > 2 {
-            if self.frame.generation == 0 {
-                let origins = self.frame.origins.iter().enumerate().filter(|(_, origin)| origin.0 != NONE);
-                self.frame.made = origins.map(|(at, &origin)| (origin, RegisterId(at as u32))).collect();
+            if self.frame.generation == 0 && !self.frame.two_names {
+                self.keep_origins();
             }
             self.frame.generation += 1;
         }
+    }
+
+    /// From here on a register of a range can be looked up anew.
+    fn keep_origins(&mut self) {
+        let origins = self.frame.origins.iter().enumerate().filter(|(_, origin)| origin.0 != NONE);
+        self.frame.made = origins.map(|(at, &origin)| (origin, RegisterId(at as u32))).collect();
     }
 
     fn make_register(&mut self, name: u32, declaration: u32, origin: (u32, u32)) -> RegisterId {
@@ -327,11 +406,20 @@ impl<'a> Parser<'a> {
             return binding.bound;
         };
         let origin = (declaration, number);
+        // `%r01` is `%r1`: one register with two names.
+        let text = self.names.interner.name(name);
+        if generation == 0 && !self.frame.two_names && text.bytes().rev().take_while(u8::is_ascii_digit).count() > 1 {
+            let zeros = text.trim_end_matches(|digit: char| digit.is_ascii_digit()).len();
+            if text.as_bytes().get(zeros) == Some(&b'0') {
+                self.frame.two_names = true;
+                self.keep_origins();
+            }
+        }
         let id = match self.frame.made.get(&origin) {
             Some(&id) => id,
             None => {
                 let id = self.make_register(name, declaration, origin);
-                if generation > 0 {
+                if generation > 0 || self.frame.two_names {
                     self.frame.made.insert(origin, id);
                 }
                 id
@@ -350,7 +438,7 @@ impl<'a> Parser<'a> {
         let least = if self.frame.digits_in_prefix { 1 } else { digits.max(1) };
         for len in (least..=digits).rev() {
             let (prefix, number) = text.split_at(text.len() - len);
-            if len > 10 || (len > 1 && number.starts_with('0')) {
+            if len > 10 {
                 continue;
             }
             let Ok(number) = number.parse::<u32>() else { continue };

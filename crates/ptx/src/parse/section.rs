@@ -2,7 +2,9 @@
 
 use super::Parser;
 use super::lexer::Kind;
+use super::operands::shorten;
 use crate::diagnostic::Diagnostic;
+use crate::span::Span;
 use crate::tree::{Data, Item, Reference, Section};
 
 impl<'a> Parser<'a> {
@@ -22,6 +24,15 @@ impl<'a> Parser<'a> {
         let open = self.previous;
         let mut data = Data::default();
         loop {
+            if self.token.kind == Kind::Dotted {
+                let start = self.token.span.start as usize;
+                let end = plain(self.source.as_bytes(), start, &mut data.bytes);
+                if end > start {
+                    self.lexer.seek(end as u32);
+                    self.previous = Span::new(end as u32 - 1, end as u32);
+                    self.token = self.lexer.next();
+                }
+            }
             match self.token.kind {
                 Kind::RBrace => break,
                 Kind::Eof => {
@@ -93,6 +104,13 @@ impl<'a> Parser<'a> {
                 }
                 _ => self.integer_expression()?,
             };
+            let bits = 8 * u32::from(width);
+            let (signed, span) = (value as i64, self.previous);
+            if bits < 64 && (signed >= 1 << bits || signed < -(1 << (bits - 1))) {
+                let message =
+                    format!("`{}` does not fit {bits} bits: its low ones are taken", shorten(span.text(self.source)));
+                self.report(Diagnostic::warning(span, message));
+            }
             data.bytes.extend_from_slice(&value.to_le_bytes()[..usize::from(width)]);
             if !self.eat(Kind::Comma) {
                 return Some(());
@@ -116,4 +134,76 @@ impl<'a> Parser<'a> {
         }
         Some(Reference { offset, width, name, minus, addend })
     }
+}
+
+/// Nearly all of a text with debug data are lines such as `.b8 12`. Reads such lines from the dot at `start` on, for as
+/// long as they have plain decimal numbers that fit, and returns the end of the last one.
+fn plain(text: &[u8], start: usize, bytes: &mut Vec<u8>) -> usize {
+    let mut done = start;
+    let mut at = start;
+    loop {
+        let (width, from) = match text.get(at..) {
+            Some([b'.', b'b', b'8', b' ' | b'\t', ..]) => (1, at + 4),
+            Some([b'.', b'b', b'1', b'6', b' ' | b'\t', ..]) => (2, at + 5),
+            Some([b'.', b'b', b'3', b'2', b' ' | b'\t', ..]) => (4, at + 5),
+            Some([b'.', b'b', b'6', b'4', b' ' | b'\t', ..]) => (8, at + 5),
+            _ => return done,
+        };
+        let keep = bytes.len();
+        let Some(end) = plain_numbers(text, from, width, bytes) else {
+            bytes.truncate(keep);
+            return done;
+        };
+        at = white_space(text, end);
+        while text.get(at..at + 2) == Some(b"//") {
+            at += text[at..].iter().position(|&byte| byte == b'\n').unwrap_or(text.len() - at);
+            at = white_space(text, at);
+        }
+        if text.get(at) == Some(&b',') {
+            // The list goes on behind a line's end.
+            bytes.truncate(keep);
+            return done;
+        }
+        done = end;
+    }
+}
+
+/// `1, 2, 3`: up to the end of the last.
+fn plain_numbers(text: &[u8], mut at: usize, width: usize, bytes: &mut Vec<u8>) -> Option<usize> {
+    loop {
+        while matches!(text.get(at), Some(b' ' | b'\t')) {
+            at += 1;
+        }
+        let first = at;
+        let mut value = 0u64;
+        while let Some(&digit @ b'0'..=b'9') = text.get(at) {
+            // 18 digits do not overflow.
+            if at - first == 18 {
+                return None;
+            }
+            value = value * 10 + u64::from(digit - b'0');
+            at += 1;
+        }
+        let octal = at - first > 1 && text[first] == b'0';
+        if at == first || octal || (width < 8 && value >> (8 * width) != 0) {
+            return None;
+        }
+        bytes.extend_from_slice(&value.to_le_bytes()[..width]);
+        let end = at;
+        while matches!(text.get(at), Some(b' ' | b'\t')) {
+            at += 1;
+        }
+        match text.get(at) {
+            Some(b',') => at += 1,
+            Some(b'\n' | b'\r' | b'/' | b'}') => return Some(end),
+            _ => return None,
+        }
+    }
+}
+
+fn white_space(text: &[u8], mut at: usize) -> usize {
+    while matches!(text.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+        at += 1;
+    }
+    at
 }

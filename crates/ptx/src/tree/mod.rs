@@ -21,7 +21,7 @@ pub use module::{
     Alias, Data, Directive, File, Function, FunctionKind, Item, Linkage, Module, Opcode, Prototype, Reference, Section,
     Tuning, Version,
 };
-pub use operand::{Address, Component, Operand, OperandKind, OperandList, Target};
+pub use operand::{Address, Component, Index, Operand, OperandKind, OperandList, Target};
 pub use types::{Space, Type};
 pub use variable::{Attribute, Initializer, Piece, PointerTo, Relocation, RelocationTarget, Variable};
 

@@ -8,6 +8,8 @@ use crate::span::Span;
 pub struct Module<'a> {
     /// The text that every span and name belongs to.
     pub source: &'a str,
+    /// What `WARP_SZ` is.
+    pub warp_size: u32,
     /// `.version`
     pub version: Option<Version>,
     /// `.target`: architectures and platform options, of all such directives.

@@ -43,6 +43,20 @@ pub enum OperandKind {
         /// `.x` of it.
         component: Option<Component>,
     },
+    /// `-%r1`, `-%r1.h0`: `vmad` negates a product or a summand.
+    Negated {
+        /// The register.
+        register: RegisterId,
+        /// Its part.
+        component: Option<Component>,
+    },
+    /// `%r1+4`: a register and a constant, where a value is wanted.
+    Sum {
+        /// The register.
+        register: RegisterId,
+        /// The constant.
+        offset: i32,
+    },
     /// `_`
     Sink,
     /// An integer, or a constant expression folded to one: two's complement.
@@ -99,18 +113,29 @@ pub enum Target {
     Undefined,
 }
 
-/// `[base+offset, rest...]`
+/// `[base+offset, rest...]` or `base[index]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
     /// A register, an element of a vector register, a special register, a symbol (its offset is folded into `offset`),
     /// an integer (an absolute address), or invalid.
     pub base: OperandKind,
-    /// The sum of the constant offsets.
+    /// The sum of the constant offsets, in bytes.
     pub offset: i64,
+    /// `array[%r1]`: a register that is multiplied and added.
+    pub index: Option<Index>,
     /// What follows the first comma: coordinates of a tensor or texture, a sampler.
     pub rest: OperandList,
     /// The base alone, for messages about it.
     pub base_span: Span,
+}
+
+/// The register in `array[%r1+2]`; its value counts without a sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Index {
+    /// The register.
+    pub register: RegisterId,
+    /// The bytes of one element.
+    pub scale: u32,
 }
 
 /// The part of a register that an operand selects.

@@ -61,6 +61,34 @@ impl Type {
         self.bits().div_ceil(8)
     }
 
+    /// Whether registers and variables can be declared with it; the other types are those of instructions alone.
+    pub fn is_of_variables(self) -> bool {
+        use Type::*;
+        matches!(
+            self,
+            Pred | B8
+                | B16
+                | B32
+                | B64
+                | B128
+                | U8
+                | U16
+                | U32
+                | U64
+                | S8
+                | S16
+                | S32
+                | S64
+                | F16
+                | F16x2
+                | F32
+                | F64
+                | Texref
+                | Samplerref
+                | Surfref
+        )
+    }
+
     /// Whether it is a single floating-point number.
     pub fn is_float(self) -> bool {
         matches!(self, Type::F16 | Type::Bf16 | Type::F32 | Type::F64 | Type::Tf32)

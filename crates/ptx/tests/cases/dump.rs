@@ -196,6 +196,9 @@ fn operand(module: &Module<'_>, body: &Body<'_>, kind: &OperandKind) -> String {
         OperandKind::Not(it) => format!("!r{}", it.0),
         OperandKind::Special { register, component: None } => format!("{register:?}"),
         OperandKind::Special { register, component: Some(part) } => format!("{register:?}.{part:?}"),
+        OperandKind::Negated { register, component: None } => format!("-r{}", register.0),
+        OperandKind::Negated { register, component: Some(part) } => format!("-r{}.{part:?}", register.0),
+        OperandKind::Sum { register, offset } => format!("r{}{offset:+}", register.0),
         OperandKind::Sink => "_".to_owned(),
         OperandKind::Integer { value, unsigned } => format!("{}{}", value as i64, if unsigned { "u" } else { "" }),
         OperandKind::F32(bits) => format!("f32:{bits:08x}"),
@@ -218,7 +221,8 @@ fn operand(module: &Module<'_>, body: &Body<'_>, kind: &OperandKind) -> String {
             let address = body.address(id);
             let rest = list(module, body, address.rest);
             let comma = if rest.is_empty() { "" } else { ", " };
-            format!("[{}{:+}{comma}{rest}]", operand(module, body, &address.base), address.offset)
+            let index = address.index.map_or(String::new(), |it| format!("+{}*r{}", it.scale, it.register.0));
+            format!("[{}{index}{:+}{comma}{rest}]", operand(module, body, &address.base), address.offset)
         }
         OperandKind::Vector(it) => format!("{{{}}}", list(module, body, it)),
         OperandKind::List(it) => format!("({})", list(module, body, it)),

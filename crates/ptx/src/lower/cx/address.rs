@@ -107,6 +107,9 @@ impl<'m, 'a> Cx<'m, 'a> {
         if address.rest.len != 0 {
             return self.error(address.base_span, "an address with more than one part");
         }
+        if address.index.is_some() {
+            return unsupported("arrays indexed by a register");
+        }
         let wanted = match space {
             None => IrSpace::Generic,
             Some(Space::Shared) => IrSpace::Shared,

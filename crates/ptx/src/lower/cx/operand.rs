@@ -188,7 +188,9 @@ impl<'m, 'a> Cx<'m, 'a> {
                         .error(operand.span, format!("a number of type `.f64` where `.{}` is needed", ty.name()));
                 }
             },
-            OperandKind::WarpSize => 32,
+            OperandKind::WarpSize => self.module.warp_size.into(),
+            OperandKind::Sum { .. } => return unsupported("a register with an offset as an operand"),
+            OperandKind::Negated { .. } => return unsupported("negated operands of video instructions"),
             OperandKind::Sink => return self.error(operand.span, "`_` has no value"),
             OperandKind::Invalid => return self.error(operand.span, "this operand could not be read"),
             _ => {

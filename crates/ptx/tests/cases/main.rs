@@ -1,12 +1,13 @@
 //! One text file, one test. `tests/syntax/NAME.ptx` has its tree in `NAME.tree`; `tests/errors/NAME.ptx` has its
-//! diagnostics in `NAME.txt`. With `BLESS=1` in the environment the expectations are written instead of compared.
+//! diagnostics in `NAME.txt`. Whatever is read without errors is printed and read again, to the same tree: those texts,
+//! those of `tests/lower` and `tests/data`, and in the repository all PTX under its `tests/data`. With `BLESS=1` in the environment the expectations are written instead of compared.
 
 mod dump;
 
 use std::path::{Path, PathBuf};
 
 use annotate_snippets::Renderer;
-use lanescope_ptx::{parse, render};
+use lanescope_ptx::{parse, print, render};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() {
@@ -28,7 +29,54 @@ fn main() {
             }));
         }
     }
+    let mut texts = Vec::new();
+    for folder in ["tests/syntax", "tests/lower/cases", "tests/data", "../../tests/data"] {
+        collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut texts);
+    }
+    for path in texts {
+        trials.push(Trial::test(format!("print/{}", path.display()), move || {
+            printed(&String::from_utf8_lossy(&std::fs::read(&path)?))
+        }));
+    }
     libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// All PTX in a folder, if it is there.
+fn collect(folder: &Path, into: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            collect(&path, into);
+        } else if path.extension().is_some_and(|it| it == "ptx") {
+            into.push(path);
+        }
+    }
+}
+
+/// The printed tree is read to the same tree, and prints the same again.
+fn printed(text: &str) -> Result<(), Failed> {
+    let first = parse(text);
+    if !first.is_ok() {
+        return Ok(());
+    }
+    let print = print::module(&first.module);
+    let second = parse(&print);
+    if !second.is_ok() {
+        return Err(render::render(&second, "printed", &Renderer::plain()).into());
+    }
+    let (a, b) = (dump::module(&first.module), dump::module(&second.module));
+    if let Some((a, b)) = a.lines().zip(b.lines()).find(|(a, b)| a != b) {
+        return Err(format!("read:    {a}\nprinted: {b}").into());
+    }
+    if a.len() != b.len() {
+        return Err("one tree has more".into());
+    }
+    if print::module(&second.module) != print {
+        return Err("the second print is another".into());
+    }
+    Ok(())
 }
 
 fn syntax(path: &Path, text: &str) -> Result<(), Failed> {

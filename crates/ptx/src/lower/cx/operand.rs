@@ -174,7 +174,7 @@ impl<'m, 'a> Cx<'m, 'a> {
             }
             OperandKind::F32(bits) => match ty {
                 Type::F64 => f64::from(f32::from_bits(bits)).to_bits(),
-                _ if ty.bits() == 32 => u64::from(bits),
+                _ if ty.bits() == 32 && !matches!(ty, Type::U32 | Type::S32) => u64::from(bits),
                 _ => {
                     return self
                         .error(operand.span, format!("a number of type `.f32` where `.{}` is needed", ty.name()));
@@ -182,7 +182,7 @@ impl<'m, 'a> Cx<'m, 'a> {
             },
             OperandKind::F64(bits) => match ty {
                 Type::F32 => u64::from((f64::from_bits(bits) as f32).to_bits()),
-                _ if ty.bits() == 64 => bits,
+                _ if ty.bits() == 64 && !matches!(ty, Type::U64 | Type::S64) => bits,
                 _ => {
                     return self
                         .error(operand.span, format!("a number of type `.f64` where `.{}` is needed", ty.name()));

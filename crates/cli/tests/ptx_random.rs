@@ -1,8 +1,9 @@
-//! Random PTX kernels, run as PTX and as the machine code that ptxas makes of them for two architectures: the outputs
+//! Random PTX kernels, run as PTX and as the machine code that ptxas makes of them for several architectures: the outputs
 //! must be equal.
 //!
 //! A program's text depends on its number alone. `LANESCOPE_RANDOM_PROGRAMS` says how many run, `LANESCOPE_RANDOM_FIRST`
-//! where they begin. The text of a file with a difference is kept, its path is in the message.
+//! where they begin, `LANESCOPE_RANDOM_ARCHS` for what they are assembled (separated by commas). Of a program with a
+//! difference the message names what is left of it when all that does not matter is left out.
 //!
 //! What PTX leaves open is not generated: division by zero, exchanges between lanes that have gone different ways,
 //! the order of atomics whose result is used, payloads of NaN moved to integers.
@@ -22,21 +23,10 @@ use levels::{Input, Shape};
 
 /// Programs of one file.
 const BATCH: u64 = 50;
-const ARCHS: [&str; 2] = ["sm_80", "sm_90"];
+const ARCHS: &str = "sm_80,sm_90";
 
-/// Programs whose difference is known and not mended yet, with what is known. An H200 ran all of them, built
-/// for sm_90.
-const KNOWN: [(u64, &str); 3] = [
-    (
-        175,
-        "ptxas takes the predicate of a branch as known in a loop behind it that sets it anew; the H200 runs that code so",
-    ),
-    (451, "sm_80 only, where ptxas -O1 and sm_90 on the H200 agree with PTX; not explained"),
-    (
-        473,
-        "ptxas takes the predicate of a branch as known in a loop behind it that sets it anew; the H200 runs that code so",
-    ),
-];
+/// Programs whose difference is known and not the simulator's, with the architectures and the reason.
+const KNOWN: [(u64, &[&str], &str); 0] = [];
 
 #[test]
 fn same_outputs() {
@@ -47,97 +37,171 @@ fn same_outputs() {
     let number = |name: &str, default: u64| std::env::var(name).ok().map_or(default, |v| v.parse().unwrap());
     let first = number("LANESCOPE_RANDOM_FIRST", 0);
     let end = first + number("LANESCOPE_RANDOM_PROGRAMS", 500);
+    let archs = std::env::var("LANESCOPE_RANDOM_ARCHS").unwrap_or(ARCHS.into());
+    let archs: Vec<&str> = archs.split(',').collect();
     let starts: Vec<u64> = (first..end).step_by(BATCH as usize).collect();
     let next = std::sync::atomic::AtomicUsize::new(0);
     let work = || {
-        let (mut ran, mut faults) = (0, String::new());
+        let mut tally = Tally::default();
         while let Some(&start) = starts.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
-            ran += batch(&oracles, start, end.min(start + BATCH), &mut faults);
+            batch(&oracles, &archs, start, end.min(start + BATCH), &mut tally);
         }
-        (ran, faults)
+        tally
     };
-    let results = std::thread::scope(|scope| {
+    let tallies = std::thread::scope(|scope| {
         let threads = [scope.spawn(work), scope.spawn(work)];
         threads.map(|t| t.join().unwrap())
     });
-    let faults: String = results.iter().map(|r| r.1.as_str()).collect();
-    println!("{} programs gave equal outputs as PTX and on {}", results[0].0 + results[1].0, ARCHS.join(" and "));
+    let faults: String = tallies.iter().map(|t| t.faults.as_str()).collect();
+    println!(
+        "{} programs gave equal outputs as PTX and for {}",
+        tallies.iter().map(|t| t.equal).sum::<u64>(),
+        archs.join(", ")
+    );
+    tallies.iter().for_each(|t| print!("{}", t.known));
     assert!(faults.is_empty(), "{faults}");
 }
 
-/// Runs programs `start..end` and returns how many agreed on all architectures.
-fn batch(oracles: &Path, start: u64, end: u64, faults: &mut String) -> u64 {
+/// A loop with a `ret` in it has no join: its lanes come to the barrier one group after the other, and what the last
+/// add to shared memory must be seen behind it.
+#[test]
+fn lanes_that_come_late_do_not_miss_a_barrier() {
+    let text = "\
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry late(.param .u64 out)
+{
+	.reg .pred %p<5>;
+	.reg .b32 %r<4>;
+	.reg .b64 %a<2>;
+	.shared .b32 sum;
+	mov.u32 %r0, %tid.x;
+	setp.eq.u32 %p0, %r0, 0;
+	@%p0 st.shared.b32 [sum], 0;
+	bar.sync 0;
+	setp.eq.u32 %p1, %r0, 7;
+	setp.lt.u32 %p2, %r0, 40;
+	mov.b32 %r1, 2;
+LOOP:
+	@%p1 ret;
+	@%p2 bra DONE;
+	red.shared.add.u32 [sum], 1;
+	sub.u32 %r1, %r1, 1;
+	setp.ne.u32 %p3, %r1, 0;
+	@%p3 bra LOOP;
+DONE:
+	bar.sync 0;
+	ld.shared.b32 %r2, [sum];
+	ld.param.u64 %a0, [out];
+	mad.wide.u32 %a1, %r0, 4, %a0;
+	st.global.b32 [%a1], %r2;
+	ret;
+}
+";
+    let kernel = lower::load(&lanescope_ptx::parse(text), "late", lower::Options::default()).unwrap();
+    let out = levels::run(&kernel, SHAPE, &[Input::Buffer(vec![0; 4 * random::THREADS])]).unwrap();
+    for (thread, word) in out[0].chunks(4).enumerate() {
+        let sum = u32::from_le_bytes(word.try_into().unwrap());
+        assert_eq!(sum, if thread == 7 { 0 } else { 2 * 24 }, "thread {thread}");
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    /// Programs that agreed on all architectures.
+    equal: u64,
+    known: String,
+    faults: String,
+}
+
+/// Runs programs `start..end`.
+fn batch(oracles: &Path, archs: &[&str], start: u64, end: u64, tally: &mut Tally) {
     let mut text = String::from(random::HEADER);
-    (start..end).for_each(|n| random::program(n, &mut text));
+    (start..end).for_each(|n| _ = random::program(n, &[], &mut text));
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random-{start}.ptx"));
     let parse = lanescope_ptx::parse(&text);
     assert!(parse.is_ok(), "{}: {:?}", path.display(), parse.diagnostics.first());
-    let cubins = ARCHS.map(|arch| levels::assemble(oracles, &path, &text, arch, &[]).unwrap_or_else(|e| panic!("{e}")));
+    let assemble = |arch: &&str| levels::assemble(oracles, &path, &text, arch, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let cubins: Vec<_> = archs.iter().map(assemble).collect();
     let modules = cubins.iter().map(|c| Module::parse(c).unwrap()).collect::<Vec<_>>();
-    let shape = Shape { grid: 1, block: random::THREADS as u32, dynamic_shared: 0, max_inst: 10_000_000 };
-    let (mut equal, before) = (0, faults.len());
     for n in start..end {
-        let name = format!("k{n}");
-        let inputs = [
-            Input::Buffer(vec![0; random::THREADS * random::STRIDE]),
-            Input::Buffer(random::input(n)),
-            Input::Buffer(vec![0; 4 * random::SUMS]),
-        ];
-        let high = lower::load(&parse, &name, lower::Options::default())
-            .map_err(|e| format!("{:?}", e.first()))
-            .and_then(|k| levels::run(&k, shape, &inputs));
-        let mut good = true;
-        for (arch, module) in ARCHS.iter().zip(&modules) {
-            let low = levels::machine_code(module, &name).and_then(|k| levels::run(&k, shape, &inputs));
-            let what = match (&high, &low) {
-                (Ok(high), Ok(low)) => difference(high, low),
-                (Err(e), _) => Some(format!("as PTX: {e}")),
-                (_, Err(e)) => Some(format!("as machine code: {e}")),
-            };
-            if let Some(what) = what {
-                good = false;
-                if let Some((_, why)) = KNOWN.iter().find(|k| k.0 == n) {
-                    println!("known: {name} {arch}: {why}");
-                    continue;
-                }
-                let plain =
-                    high.as_ref().ok().and_then(|high| hardly_optimised(oracles, n, arch, shape, &inputs, high));
-                let plain = plain.unwrap_or_else(|| "not run".into());
-                writeln!(faults, "{name} {arch}: {what} ({}); ptxas -O1: {plain}", path.display()).unwrap();
+        let (high, mut equal) = (as_ptx(&parse, n), true);
+        for (arch, module) in archs.iter().zip(&modules) {
+            let Some(what) = difference(&high, &as_machine_code(module, n)) else { continue };
+            equal = false;
+            if let Some((.., why)) = KNOWN.iter().find(|k| k.0 == n && k.1.contains(arch)) {
+                writeln!(tally.known, "known: k{n} {arch}: {why}").unwrap();
+            } else {
+                let rest = reduce(oracles, n, arch, &what);
+                writeln!(tally.faults, "k{n} {arch}: {what}\n  {rest}").unwrap();
             }
         }
-        equal += u64::from(good);
+        tally.equal += u64::from(equal);
     }
-    if faults.len() == before {
-        let _ = std::fs::remove_file(&path);
-    }
-    equal
+    let _ = std::fs::remove_file(&path);
 }
 
-/// What the program gives when ptxas optimises little: if that agrees with PTX, ptxas has changed the program's meaning
-/// or an instruction only it chooses is wrong here.
-fn hardly_optimised(
-    oracles: &Path,
-    n: u64,
-    arch: &str,
-    shape: Shape,
-    inputs: &[Input],
-    high: &[Vec<u8>],
-) -> Option<String> {
-    let mut text = String::from(random::HEADER);
-    random::program(n, &mut text);
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random-{n}-{arch}-O1.ptx"));
-    let cubin = levels::assemble(oracles, &path, &text, arch, &["-O1"]).ok()?;
-    let _ = std::fs::remove_file(&path);
-    let kernel = levels::machine_code(&Module::parse(&cubin).ok()?, &format!("k{n}")).ok()?;
-    match levels::run(&kernel, shape, inputs) {
-        Ok(low) => Some(difference(high, &low).unwrap_or_else(|| "equal".into())),
-        Err(e) => Some(e),
+type Outputs = Result<Vec<Vec<u8>>, String>;
+
+fn inputs(n: u64) -> [Input; 3] {
+    let (out, sums) = (vec![0; random::THREADS * random::STRIDE], vec![0; 4 * random::SUMS]);
+    [Input::Buffer(out), Input::Buffer(random::input(n)), Input::Buffer(sums)]
+}
+
+const SHAPE: Shape = Shape { grid: 1, block: random::THREADS as u32, dynamic_shared: 0, max_inst: 10_000_000 };
+
+fn as_ptx(parse: &lanescope_ptx::Parse, n: u64) -> Outputs {
+    let kernel = lower::load(parse, &format!("k{n}"), lower::Options::default());
+    levels::run(&kernel.map_err(|e| format!("{:?}", e.first()))?, SHAPE, &inputs(n))
+}
+
+fn as_machine_code(module: &Module<'_>, n: u64) -> Outputs {
+    levels::run(&levels::machine_code(module, &format!("k{n}"))?, SHAPE, &inputs(n))
+}
+
+/// Leaves out statements of a program as long as it differs. Returns where the rest is, and at which levels of
+/// optimisation ptxas makes of the rest what PTX says: if at some, it has changed the meaning at the others, or an
+/// instruction that only they choose is wrong here.
+fn reduce(oracles: &Path, n: u64, arch: &str, first: &str) -> String {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let scratch = folder.join(format!("random-{n}-{arch}-part.ptx"));
+    let what = |without: &[usize], level: &str| {
+        let mut text = String::from(random::HEADER);
+        random::program(n, without, &mut text);
+        let cubin = levels::assemble(oracles, &scratch, &text, arch, &[level]).ok()?;
+        let low = as_machine_code(&Module::parse(&cubin).ok()?, n);
+        difference(&as_ptx(&lanescope_ptx::parse(&text), n), &low)
+    };
+    let count = random::program(n, &[], &mut String::new());
+    let (mut without, mut size) = (Vec::new(), count.div_ceil(2));
+    while size > 0 {
+        let mut fewer = false;
+        for start in (0..count).step_by(size) {
+            let more: Vec<usize> = (start..count.min(start + size)).filter(|i| !without.contains(i)).collect();
+            let tried: Vec<usize> = without.iter().copied().chain(more.iter().copied()).collect();
+            let alike = |what: String| what.starts_with("as ") == first.starts_with("as ");
+            if !more.is_empty() && what(&tried, "-O3").is_some_and(alike) {
+                (without, fewer) = (tried, true);
+            }
+        }
+        size = if size == 1 && fewer { 1 } else { size / 2 };
     }
+    let levels = ["-O0", "-O1", "-O2", "-O3"].map(|l| format!("{l} {}", what(&without, l).unwrap_or("equal".into())));
+    let mut text = String::from(random::HEADER);
+    random::program(n, &without, &mut text);
+    let path = folder.join(format!("random-{n}-{arch}.ptx"));
+    let _ = (std::fs::write(&path, text), std::fs::remove_file(&scratch));
+    format!("left of it: {}; {}", path.display(), levels.join("; "))
 }
 
 /// The first difference of the outputs; any two NaN are equal.
-fn difference(high: &[Vec<u8>], low: &[Vec<u8>]) -> Option<String> {
+fn difference(high: &Outputs, low: &Outputs) -> Option<String> {
+    let (high, low) = match (high, low) {
+        (Ok(high), Ok(low)) => (high, low),
+        (Err(e), _) => return Some(format!("as PTX: {e}")),
+        (_, Err(e)) => return Some(format!("as machine code: {e}")),
+    };
     let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     for at in (0..high[0].len()).step_by(4) {
         let (a, b) = (word(&high[0], at), word(&low[0], at));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Program, emit};
 
-const TWO: [&str; 13] = [
+const TWO: [&str; 18] = [
     "add.s32",
     "sub.s32",
     "mul.lo.s32",
@@ -18,8 +18,13 @@ const TWO: [&str; 13] = [
     "max.s32",
     "max.u32",
     "shl.b32",
+    "add.sat.s32",
+    "sub.sat.s32",
+    "mul24.lo.s32",
+    "bmsk.clamp.b32",
+    "szext.wrap.s32",
 ];
-const THREE: [&str; 10] = [
+const THREE: [&str; 16] = [
     "mad.lo.s32",
     "mad.hi.s32",
     "mad.hi.u32",
@@ -30,22 +35,25 @@ const THREE: [&str; 10] = [
     "prmt.b32",
     "shf.l.wrap.b32",
     "shf.r.clamp.b32",
+    "shf.l.clamp.b32",
+    "shf.r.wrap.b32",
+    "prmt.b32.f4e",
+    "prmt.b32.rc8",
+    "slct.b32.s32",
+    "dp2a.lo.s32.u32",
 ];
 
 impl Program<'_> {
     pub(super) fn straight(&mut self) {
-        let guard = match self.random.below(5) {
-            0 => format!("@{} ", self.pred()),
-            1 => format!("@!{} ", self.pred()),
-            _ => String::new(),
-        };
-        match self.random.below(16) {
+        let guard = self.guard();
+        match self.random.below(18) {
             0..=4 => self.integer(&guard),
             5..=7 => self.float(&guard),
-            8 | 9 => self.compare(&guard),
-            10 | 11 => self.wide_integer(&guard),
-            12 => self.convert(&guard),
-            13 | 14 => self.memory(&guard),
+            8..=10 => self.compare(&guard),
+            11 | 12 => self.wide_integer(&guard),
+            13 => self.convert(&guard),
+            14 | 15 => self.half(&guard),
+            16 => self.double(&guard),
             _ => self.chain(),
         }
     }
@@ -55,12 +63,15 @@ impl Program<'_> {
         match self.random.below(10) {
             0..=3 => {
                 let op = self.random.pick(&TWO);
+                // ptxas 12.9 subtracts the smallest integer as if it had a negative.
+                let b = if op == "sub.sat.s32" { self.int() } else { b };
                 emit!(self, "{guard}{op} {d}, {a}, {b};");
             }
             4 | 5 => {
                 let op = self.random.pick(&THREE);
                 // Positions and lengths that are constants have a range.
                 let (b, c) = if op.starts_with("bfe") { (self.int(), self.int()) } else { (b, c) };
+                let c = if op.starts_with("mad.hi") && c == d { "-5".into() } else { c };
                 emit!(self, "{guard}{op} {d}, {a}, {b}, {c};");
             }
             6 => {
@@ -118,8 +129,8 @@ impl Program<'_> {
                 emit!(self, "{guard}fma.{mode}{ftz}.f32 {d}, {a}, {b}, {c};");
             }
             4 => {
-                let op = self.random.pick(&["min", "max"]);
-                emit!(self, "{guard}{op}{ftz}.f32 {d}, {a}, {b};");
+                let (op, mode) = [("min", ""), ("max", ""), ("min", ".NaN"), ("add.rn", ".sat")][self.random.below(4)];
+                emit!(self, "{guard}{op}{ftz}{mode}.f32 {d}, {a}, {b};");
             }
             5 => {
                 let op = self.random.pick(&["neg", "abs"]);
@@ -138,14 +149,19 @@ impl Program<'_> {
     }
 
     fn compare(&mut self, guard: &str) {
-        let (p, q, c) = (self.pred(), self.pred(), self.pred());
+        let (p, q, c, e) = (self.settable(), self.settable(), self.pred(), self.pred());
         let (a, b, d) = (self.int(), self.source(), self.int());
         let order = self.random.pick(&["lt", "le", "gt", "ge", "eq", "ne"]);
         let (join, ty) = (self.random.pick(&["and", "or", "xor"]), self.random.pick(&["s32", "u32"]));
-        match self.random.below(6) {
+        match self.random.below(7) {
+            6 => {
+                let (f, class) = (self.single(), self.random.pick(&["finite", "infinite", "notanumber", "subnormal"]));
+                // ptxas 12.9 forgets the guard of a testp.
+                emit!(self, "testp.{class}.f32 {p}, {f};");
+            }
             0 => emit!(self, "{guard}setp.{order}.{ty} {p}, {a}, {b};"),
             1 if p != q => emit!(self, "{guard}setp.{order}.{join}.{ty} {p}|{q}, {a}, {b}, !{c};"),
-            2 => emit!(self, "{guard}{join}.pred {p}, {q}, {c};"),
+            2 => emit!(self, "{guard}{join}.pred {p}, {e}, {c};"),
             3 => emit!(self, "{guard}set.{order}.u32.{ty} {d}, {a}, {b};"),
             4 => {
                 let (f, g) = (self.single(), self.single());
@@ -220,40 +236,67 @@ impl Program<'_> {
         }
     }
 
-    fn memory(&mut self, guard: &str) {
-        let (d, a, t, index) = (self.int(), self.int(), self.temporary(), self.int());
-        match self.random.below(6) {
+    /// Halves, in pairs; what becomes a NaN is the one that all of them are.
+    fn half(&mut self, guard: &str) {
+        let (d, a, b, c) = (self.int(), self.int(), self.int(), self.int());
+        let (f, g) = (self.single(), self.single());
+        match self.random.below(7) {
             0 | 1 => {
-                let (ty, mask) =
-                    [("b32", 1020), ("u8", 1023), ("s8", 1023), ("u16", 1022), ("s16", 1022)][self.random.below(5)];
-                emit!(self, "and.b32 {t}, {index}, {mask};\n\tcvt.u64.u32 %a7, {t};\n\tadd.u64 %a7, %a7, %a1;");
-                emit!(self, "{guard}ld.global.{ty} {d}, [%a7];");
+                let op = self.random.pick(&["add.rn", "sub.rn", "mul.rn", "add.rn.ftz", "mul.rn.sat"]);
+                emit!(self, "{guard}{op}.f16x2 {d}, {a}, {b};");
             }
             2 => {
-                let (e, f) = (self.int(), self.int());
-                if d != e {
-                    emit!(self, "and.b32 {t}, {f}, 1016;\n\tcvt.u64.u32 %a7, {t};\n\tadd.u64 %a7, %a7, %a1;");
-                    emit!(self, "{guard}ld.global.nc.v2.b32 {{{d}, {e}}}, [%a7];");
-                }
+                let op = self.random.pick(&["fma.rn.f16x2", "fma.rn.relu.f16x2", "fma.rn.bf16x2"]);
+                emit!(self, "{guard}{op} {d}, {a}, {b}, {c};");
             }
             3 => {
-                let way = self.random.pick(&["st", "ld"]);
-                emit!(self, "and.b32 {t}, {index}, 28;\n\tcvt.u64.u32 %a7, {t};\n\tadd.u64 %a7, %a7, %a6;");
-                match way {
-                    "st" => emit!(self, "{guard}st.local.b32 [%a7], {a};"),
-                    _ => emit!(self, "{guard}ld.local.b32 {d}, [%a7];"),
-                }
+                let op = self.random.pick(&["min", "max", "min.NaN"]);
+                emit!(self, "{guard}{op}.f16x2 {d}, {a}, {b};");
             }
             4 => {
-                let n = self.number;
-                let op = self.random.pick(&["red", "atom"]);
-                let into = if op == "atom" { format!("{}, ", self.temporary()) } else { String::new() };
-                emit!(self, "and.b32 {t}, {index}, 28;\n\tmov.u32 %c5, count{n};\n\tadd.u32 %c5, %c5, {t};");
-                emit!(self, "{guard}{op}.shared.add.u32 {into}[%c5], {a};");
+                let (p, q) = (self.settable(), self.settable());
+                if p != q {
+                    emit!(self, "{guard}setp.lt.f16x2 {p}|{q}, {a}, {b};");
+                }
             }
+            5 => emit!(self, "{guard}cvt.rn.f16x2.f32 {d}, {f}, {g};"),
+            _ => emit!(
+                self,
+                "mov.b32 {{%h4, %h5}}, {a};
+	{guard}cvt.f32.f16 {f}, %h5;"
+            ),
+        }
+    }
+
+    fn double(&mut self, guard: &str) {
+        let (f, g, a, q) = (self.single(), self.single(), self.int(), self.wide());
+        match self.random.below(2) {
+            0 => emit!(
+                self,
+                "cvt.f64.f32 %e0, {f};
+	cvt.rn.f64.s64 %e1, {q};"
+            ),
+            _ => emit!(
+                self,
+                "cvt.f64.f32 %e0, {f};
+	cvt.rn.f64.s32 %e1, {a};"
+            ),
+        }
+        match self.random.below(5) {
+            0 => emit!(self, "fma.rn.f64 %e2, %e0, %e1, %e1;"),
+            1 => emit!(self, "div.rn.f64 %e2, %e1, %e0;"),
             _ => {
-                emit!(self, "cvta.local.u64 %a7, %a6;\n\t{guard}ld.b32 {d}, [%a7+{}];", 4 * self.random.below(8));
+                let op = self.random.pick(&["add.rn", "sub.rz", "mul.rn", "mul.rp", "min", "max"]);
+                emit!(self, "{op}.f64 %e2, %e0, %e1;");
             }
+        }
+        match self.random.below(3) {
+            0 => {
+                let p = self.settable();
+                emit!(self, "{guard}setp.lt.f64 {p}, %e2, %e1;");
+            }
+            1 => emit!(self, "{guard}cvt.rzi.s32.f64 {a}, %e2;"),
+            _ => emit!(self, "{guard}cvt.rn.f32.f64 {g}, %e2;"),
         }
     }
 

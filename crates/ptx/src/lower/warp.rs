@@ -1,6 +1,7 @@
 //! Operations across the lanes of a warp and the warps of a block.
 //!
-//! A `.sync` instruction waits for the lanes of its mask: a WARPSYNC stands before it.
+//! A `.sync` instruction waits for the lanes of its mask: a WARPSYNC stands before it. So it does before a barrier of the
+//! block, which the machine counts by warps: lanes that come late must not miss it. ptxas puts one there as well.
 
 use lanescope_ir::op::control::{ControlOp, WarpSyncMode};
 use lanescope_ir::op::warp::{BlockBarrierMode, ReduceOp, ShuffleMode, VoteMode, WarpOp};
@@ -13,6 +14,11 @@ use crate::tree::Type;
 /// Waits for the lanes of `mask`.
 pub(super) fn wait(c: &mut Cx<'_, '_>, mask: Src) {
     c.control(ControlOp::WarpSync { mode: WarpSyncMode::Mask(mask), cond: PredSrc::TRUE }, None);
+}
+
+/// Waits for all lanes.
+fn wait_all(c: &mut Cx<'_, '_>) {
+    c.control(ControlOp::WarpSync { mode: WarpSyncMode::All, cond: PredSrc::TRUE }, None);
 }
 
 /// `shfl`
@@ -178,6 +184,7 @@ pub(super) fn barrier(c: &mut Cx<'_, '_>) -> Lowered<()> {
             return c.error(c.span, "an arrival needs the number of threads");
         }
         let mode = if arrive { BlockBarrierMode::Arrive } else { BlockBarrierMode::Sync };
+        wait_all(c);
         c.warp(WarpOp::BlockBarrier { mode, id, threads, pred: PredSrc::TRUE });
         return Ok(());
     }
@@ -192,6 +199,7 @@ pub(super) fn barrier(c: &mut Cx<'_, '_>) -> Lowered<()> {
         Some("or") => (BlockBarrierMode::RedOr, None, c.pdst(c.operand(0)?)?),
         _ => return c.error(c.mods.span, "a barrier reduction is `.popc`, `.and` or `.or`"),
     };
+    wait_all(c);
     c.warp(WarpOp::BlockBarrier { mode, id, threads, pred });
     c.warp(WarpOp::BarrierResult { dst, pdst });
     Ok(())
@@ -206,6 +214,7 @@ fn cluster(c: &mut Cx<'_, '_>) -> Lowered<()> {
     c.mods.finish(&["arrive", "wait", "aligned"])?;
     if wait {
         let (mode, id) = (BlockBarrierMode::Sync, Src::imm(15));
+        wait_all(c);
         c.warp(WarpOp::BlockBarrier { mode, id, threads: None, pred: PredSrc::TRUE });
     } else {
         c.emit(Op::Nop);

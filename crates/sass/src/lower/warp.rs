@@ -62,7 +62,8 @@ fn special_reg(name: &str) -> Lowered<[SpecialReg; 2]> {
         "SR_SMEMSZ" => S::SharedSize,
         "SR_CgaCtaId" => S::ClusterCtaId,
         "SR_CgaSize" => S::ClusterSize,
-        "SRZ" => S::Zero,
+        // The lowest offset that a stack may reach, which unoptimised code compares: a thread's memory begins at 0 here.
+        "SR_LMEMHIOFF" | "SRZ" => S::Zero,
         _ => return refuse(format!("special register {name}")),
     };
     Ok([lo, S::Zero])

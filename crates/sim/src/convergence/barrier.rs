@@ -9,7 +9,8 @@
 //! - When the running group waits, gives way or exits, the top of the stack runs; if the stack is empty, a group of the pool.
 //! - BSYNC holds its lanes until every lane of the barrier is at a BSYNC of it, has exited, or has waited at a WARPSYNC or
 //!   given way (YIELD, NANOSLEEP) and not run since. Then the barrier is empty. If the last arrival completes it, the lanes
-//!   that wait at the same BSYNC go on at once as one group; in any other case the lanes that waited go to the pool.
+//!   that wait at the same BSYNC go on at once as one group. If a BREAK completes it, the lanes that waited go on top of the
+//!   stack; in any other case they go to the pool.
 //! - WARPSYNC lets the lanes pass whose mask lies within the group; the others wait for lanes of the same mask at the same
 //!   instruction, and go to the pool when the mask is complete. WARPSYNC.COLLECTIVE matches across instructions: the code up to
 //!   ENDCOLLECTIVE runs once for each mask, where the last arrival stands, and the last arrivals go on first.
@@ -32,6 +33,10 @@ const BARRIERS: usize = 16;
 
 const EVERYBODY: LaneMask = LaneMask(u64::MAX);
 
+fn bit(bar: u8) -> u16 {
+    1u16.checked_shl(u32::from(bar)).unwrap_or(0)
+}
+
 /// The convergence state of one warp on Volta and later.
 ///
 /// The lists never hold more than one entry for each lane; they are empty, and nothing is allocated, until the warp diverges.
@@ -47,6 +52,8 @@ pub struct Barrier {
     /// Groups that a completed WARPSYNC.EXCLUSIVE let go; each runs by itself.
     exclusive: Vec<Group>,
     barriers: [LaneMask; BARRIERS],
+    /// Barriers that lanes have left by BREAK since the last pick, a bit each.
+    broken: u16,
 }
 
 impl Barrier {
@@ -77,20 +84,29 @@ impl Barrier {
     }
 
     /// Nobody can run: lanes at a BSYNC whose barrier waits for nobody, although it does not name them (any more), go on;
-    /// failing that, lanes at a BSYNC that waits only for lanes in a collective WARPSYNC. The second happens when some
-    /// lanes of a loop have yielded, the others pass its BSYNC and take the same barrier register again: an H200 ends such
-    /// kernels, in which order is not known.
+    /// failing that, lanes at a BSYNC that waits only for lanes in a collective WARPSYNC, and failing that, those that
+    /// came last to a BSYNC that waits only for lanes at others. The second happens when some lanes of a loop have
+    /// yielded, the others pass its BSYNC and take the same barrier register again, the third when lanes that yield let
+    /// the other arm of a branch run, which uses the same registers: an H200 ends such kernels, in which order is not
+    /// known.
     fn forgotten(&mut self) -> Option<Group> {
         let collective = self.held.lanes(|h| matches!(h.hold, Hold::Collective { .. }));
-        let waiting_for = |excused: LaneMask| {
-            self.held.iter().find_map(|h| match h.hold {
-                Hold::Barrier(bar) if (self.barrier_missing(bar) - excused).is_empty() => Some(bar),
-                _ => None,
-            })
+        let waits_for = |h: &Held, excused: LaneMask| match h.hold {
+            Hold::Barrier(bar) if (self.barrier_missing(bar) - excused).is_empty() => Some(bar),
+            _ => None,
         };
-        let bar = waiting_for(LaneMask::EMPTY).or_else(|| waiting_for(collective))?;
-        self.clear_barrier(bar);
-        for w in self.held.take(EVERYBODY, |w| w.hold == Hold::Barrier(bar)) {
+        let first = |excused| self.held.iter().find_map(|h| waits_for(h, excused));
+        if let Some(bar) = first(LaneMask::EMPTY).or_else(|| first(collective)) {
+            self.clear_barrier(bar);
+            for w in self.held.take(EVERYBODY, |w| w.hold == Hold::Barrier(bar)) {
+                self.pool.add(Group { pc: w.next, mask: w.lanes });
+            }
+            return self.pool.pick();
+        }
+        let blocked = self.held.lanes(|h| matches!(h.hold, Hold::Barrier(_) | Hold::Collective { .. }));
+        let (bar, pc) = self.held.iter().rev().find_map(|h| waits_for(h, blocked).map(|bar| (bar, h.pc)))?;
+        for w in self.held.take(EVERYBODY, |w| w.hold == Hold::Barrier(bar) && w.pc == pc) {
+            self.break_from(bar, w.lanes);
             self.pool.add(Group { pc: w.next, mask: w.lanes });
         }
         self.pool.pick()
@@ -123,6 +139,7 @@ impl Barrier {
                 self.open(&h);
             }
         }
+        self.broken = 0;
     }
 
     fn is_open(&self, h: &Held) -> bool {
@@ -136,8 +153,20 @@ impl Barrier {
     fn open(&mut self, h: &Held) {
         match h.hold {
             Hold::Barrier(bar) => {
+                let broken = self.broken & bit(bar) != 0;
+                let mut groups: Vec<Group> = Vec::new();
                 for w in self.pass_barrier(bar, LaneMask::EMPTY) {
-                    self.pool.add(Group { pc: w.next, mask: w.lanes });
+                    match groups.iter_mut().find(|g| g.pc == w.next) {
+                        Some(g) => g.mask = g.mask | w.lanes,
+                        None => groups.push(Group { pc: w.next, mask: w.lanes }),
+                    }
+                }
+                for group in groups {
+                    if broken {
+                        self.stack.push(group, Side::FallThrough);
+                    } else {
+                        self.pool.add(group);
+                    }
                 }
             }
             Hold::WarpSync { exclusive, .. } => {
@@ -216,6 +245,7 @@ impl Convergence for Barrier {
             collective: Collective::default(),
             exclusive: Vec::new(),
             barriers: [LaneMask::EMPTY; BARRIERS],
+            broken: 0,
         }
     }
 
@@ -229,6 +259,7 @@ impl Convergence for Barrier {
         self.collective.clear();
         self.exclusive.clear();
         self.barriers = [LaneMask::EMPTY; BARRIERS];
+        self.broken = 0;
     }
 
     fn supports(_op: &ControlOp) -> bool {
@@ -358,6 +389,7 @@ impl Convergence for Barrier {
 
     fn break_from(&mut self, bar: u8, lanes: LaneMask) {
         self.set_barrier(bar, self.barrier(bar) - lanes);
+        self.broken |= bit(bar);
     }
 
     fn barrier(&self, bar: u8) -> LaneMask {

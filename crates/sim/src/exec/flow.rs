@@ -9,7 +9,7 @@ use super::barrier::Arrival;
 use super::program::{Flow, FlowInst, Inst, NONE, SyncLanes, Transfer};
 use super::tile::{Env, Issue, Tile};
 use super::{Where, rows};
-use crate::convergence::{Convergence, Group, SyncMode, SyncPart, YieldKind};
+use crate::convergence::{Convergence, Group, Spins, SyncMode, SyncPart, YieldKind};
 use crate::error::SimError;
 use crate::memory::words::lanes;
 use crate::rows::{LANES, Operand, Row};
@@ -195,6 +195,8 @@ fn rare<C: Convergence>(
             };
             let mut parts: Vec<SyncPart> = Vec::new();
             match operand {
+                // Before Volta a barrier of the block is all that there is, and a path that comes late misses it.
+                None if C::SPINS == Spins::Stuck => {}
                 None => parts.push(SyncPart { lanes: LaneMask(exec), wanted: LaneMask::first(C::LANES) }),
                 Some(m) => {
                     // Masks have 32 bits: code with them is for warps of 32.

@@ -4,3 +4,4 @@ mod measured;
 mod mini;
 mod properties;
 mod rules;
+mod shared;

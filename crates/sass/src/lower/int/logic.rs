@@ -81,7 +81,7 @@ fn two(table: u8, x: Src, y: Src) -> Option<LaneOp> {
     })
 }
 
-/// `q, q, a, b, c, table, table` of predicates, or of the sign bits of three registers.
+/// `q, q, a, b, c, table, table` of predicates, or of the sign bits of three registers or constants.
 pub(super) fn plop3(cx: &Cx) -> Lowered<LaneOp> {
     known(cx, &["LUT"])?;
     count(cx, 7)?;
@@ -97,10 +97,11 @@ pub(super) fn plop3(cx: &Cx) -> Lowered<LaneOp> {
     Ok(op)
 }
 
-/// A register whose sign bit is a predicate: `R2.SIGN`.
+/// A register or constant whose sign bit is a predicate: `R2.SIGN`.
 fn sign_of(cx: &Cx, i: usize) -> Lowered<Src> {
     match cx.operand(i)? {
         Operand::Reg(r) if r.suffix == "SIGN" && !r.abs && r.sign == Sign::None => Ok(cx.raw(i)?.0),
-        _ => refuse(format!("operand {i} is not the sign of a register")),
+        Operand::Const(c) if c.suffix == "SIGN" && !c.abs && c.sign == Sign::None => Ok(cx.raw(i)?.0),
+        _ => refuse(format!("operand {i} is not a sign")),
     }
 }

@@ -51,7 +51,9 @@ pub(super) struct Names<'a> {
     /// The last use that waits for a label.
     waiting: Vec<u32>,
     /// Names of registers by their letters, then by their number.
-    families: Vec<(u64, Vec<u32>)>,
+    families: Vec<(u64, u32, Vec<u32>)>,
+    /// For names of families: the name that is their prefix, and their number.
+    parts: Vec<(u32, u32)>,
 }
 
 /// Letters behind `%` that fit a key.
@@ -68,6 +70,7 @@ impl<'a> Names<'a> {
             ranges: Vec::with_capacity(names),
             waiting: Vec::with_capacity(names),
             families: Vec::new(),
+            parts: Vec::with_capacity(names),
         }
     }
 
@@ -77,6 +80,7 @@ impl<'a> Names<'a> {
             self.bindings.push(UNBOUND);
             self.ranges.push(NONE);
             self.waiting.push(NONE);
+            self.parts.push((NONE, 0));
         }
         id
     }
@@ -112,17 +116,19 @@ impl<'a> Names<'a> {
         let family = match self.families.iter().position(|family| family.0 == key) {
             Some(family) => family,
             None if self.families.len() < MAX_FAMILIES => {
-                self.families.push((key, Vec::new()));
+                let prefix = self.id(source.get(at..digits)?);
+                self.families.push((key, prefix, Vec::new()));
                 self.families.len() - 1
             }
             None => return self.name_at(source, at),
         };
-        let known = self.families[family].1.get(number).copied().filter(|&name| name != NONE);
+        let known = self.families[family].2.get(number).copied().filter(|&name| name != NONE);
         if let Some(name) = known {
             return Some((name, end));
         }
         let name = self.id(source.get(at..end)?);
-        let numbers = &mut self.families[family].1;
+        let (_, prefix, numbers) = &mut self.families[family];
+        self.parts[name as usize] = (*prefix, number as u32);
         if numbers.len() <= number {
             numbers.resize(number + 1, NONE);
         }
@@ -406,9 +412,14 @@ impl<'a> Parser<'a> {
             return binding.bound;
         };
         let origin = (declaration, number);
-        // `%r01` is `%r1`: one register with two names.
+        // `%r01` is `%r1`: one register with two names. Names with parts have no such zero.
         let text = self.names.interner.name(name);
-        if generation == 0 && !self.frame.two_names && text.bytes().rev().take_while(u8::is_ascii_digit).count() > 1 {
+        let whole = self.names.parts[name as usize].0 == NONE;
+        if whole
+            && generation == 0
+            && !self.frame.two_names
+            && text.bytes().rev().take_while(u8::is_ascii_digit).count() > 1
+        {
             let zeros = text.trim_end_matches(|digit: char| digit.is_ascii_digit()).len();
             if text.as_bytes().get(zeros) == Some(&b'0') {
                 self.frame.two_names = true;
@@ -431,6 +442,10 @@ impl<'a> Parser<'a> {
 
     /// The innermost range deeper than `above` that holds a name, the name's number in it and its depth.
     fn range_of(&self, name: u32, above: u32) -> Option<(u32, u32, u32)> {
+        let (prefix, number) = self.names.parts[name as usize];
+        if prefix != NONE && !self.frame.digits_in_prefix {
+            return self.innermost(prefix, number, above);
+        }
         let text = self.names.interner.name(name);
         let digits = text.bytes().rev().take_while(u8::is_ascii_digit).count();
         let mut best: Option<(u32, u32, u32)> = None;
@@ -443,21 +458,26 @@ impl<'a> Parser<'a> {
             }
             let Ok(number) = number.parse::<u32>() else { continue };
             let Some(prefix) = self.names.interner.find(prefix) else { continue };
-            let mut index = self.names.ranges[prefix as usize];
-            while let Some(Declaration { range: Some((_, count, depth, hidden)), .. }) =
-                self.frame.declarations.get(index as usize)
-            {
-                if *depth <= best.map_or(above, |(_, _, depth)| depth) {
-                    break;
-                }
-                if number < *count {
-                    best = Some((index, number, *depth));
-                    break;
-                }
-                index = *hidden;
-            }
+            best = self.innermost(prefix, number, best.map_or(above, |(_, _, depth)| depth)).or(best);
         }
         best
+    }
+
+    /// The innermost range with a prefix, deeper than `above`, that has a number.
+    fn innermost(&self, prefix: u32, number: u32, above: u32) -> Option<(u32, u32, u32)> {
+        let mut index = self.names.ranges[prefix as usize];
+        while let Some(Declaration { range: Some((_, count, depth, hidden)), .. }) =
+            self.frame.declarations.get(index as usize)
+        {
+            if *depth <= above {
+                return None;
+            }
+            if number < *count {
+                return Some((index, number, *depth));
+            }
+            index = *hidden;
+        }
+        None
     }
 
     /// A use of a name that is no register: its target as far as it is known. If a label of an inner block can still

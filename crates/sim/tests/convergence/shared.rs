@@ -2,6 +2,7 @@
 
 use crate::mini::{Op, Run, always, run};
 use lanescope_ir::LaneMask;
+use lanescope_sim::convergence::Convergence;
 
 fn finish(program: &[Op<'_>]) -> Run {
     let run = run(program, LaneMask::first(32), 100_000);

@@ -126,6 +126,10 @@ pub struct Request<'a> {
     pub options: &'a Options,
     /// Compilers.
     pub tools: &'a Tools,
+    /// Source is compiled to PTX only, and that is run.
+    pub as_ptx: bool,
+    /// Lanes of a warp, for PTX.
+    pub warp_size: u32,
 }
 
 /// A file with machine code.
@@ -190,7 +194,7 @@ pub fn load_file(path: &Path, request: &Request<'_>) -> Result<Loaded, ModuleErr
     let shown = path.display().to_string();
     if is_ptx(path) && !request.tools.via_ptxas {
         let bytes = std::fs::read(path).map_err(|error| ModuleError::Read { path: shown.clone(), error })?;
-        let mut kernel = load_ptx(&shown, &bytes, request.kernel)?;
+        let mut kernel = load_ptx_for(&shown, &bytes, request.kernel, request.warp_size)?;
         if let Some(arch) = request.arch {
             kernel.warnings.push(format!("{arch} has no part in it: PTX runs as it is; --via ptxas assembles it"));
         }
@@ -198,6 +202,12 @@ pub fn load_file(path: &Path, request: &Request<'_>) -> Result<Loaded, ModuleErr
     }
     let Code { bytes, built } = code(path, request)?;
     let name = built.as_ref().and_then(|b| b.lowered.as_deref()).or(request.kernel);
+    if let Some(built) = built.clone().filter(|b| request.as_ptx && is_cuda(path) && !b.ptx.is_empty()) {
+        // The text is nowhere in a file.
+        let shown = format!("PTX of {shown}");
+        let kernel = load_ptx_for(&shown, &built.ptx, name, request.warp_size)?;
+        return Ok(Loaded { kernel, level: Level::Ptx, built: Some(built), code: Vec::new() });
+    }
     // A compiler made it for one architecture, letters and all.
     let arch = request.arch.filter(|_| built.is_none());
     let kernel = load(&shown, &bytes, name, arch)?;
@@ -210,8 +220,13 @@ pub(crate) fn ptx_text<'a>(path: &str, bytes: &'a [u8]) -> Result<&'a str, Modul
 
 /// Loads a kernel from PTX text.
 pub fn load_ptx(path: &str, bytes: &[u8], name: Option<&str>) -> Result<Kernel, ModuleError> {
+    load_ptx_for(path, bytes, name, 32)
+}
+
+/// The same for warps of `warp_size` lanes.
+pub fn load_ptx_for(path: &str, bytes: &[u8], name: Option<&str>, warp_size: u32) -> Result<Kernel, ModuleError> {
     let text = ptx_text(path, bytes)?;
-    let parsed = lanescope_ptx::parse(text);
+    let parsed = lanescope_ptx::parse_for(text, warp_size);
     let wrong = |diagnostics: &[lanescope_ptx::Diagnostic], more| ModuleError::PtxErrors {
         path: path.to_owned(),
         rendered: diagnostics::errors(path, text, diagnostics, more),

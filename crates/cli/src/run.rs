@@ -47,6 +47,8 @@ pub struct Settings {
     pub kernel: Option<String>,
     /// How lanes split and rejoin; what the code needs unless given.
     pub model: Option<Model>,
+    /// Lanes of a warp: 32 unless given, or 64.
+    pub warp_size: Option<u32>,
     /// Compilers for modules that are source.
     pub tools: Tools,
 }
@@ -174,7 +176,10 @@ impl Prepared {
         for folder in &mut options.include {
             *folder = dir.join(&folder);
         }
-        let request = Request { kernel: name, arch, options: &options, tools: &settings.tools };
+        let warp_size = settings.warp_size.unwrap_or(32);
+        let of_ptx = |m: Model| matches!(m, Model::Ipdom | Model::Stack);
+        let as_ptx = settings.model.map_or(warp_size != 32, of_ptx);
+        let request = Request { kernel: name, arch, options: &options, tools: &settings.tools, as_ptx, warp_size };
         let Loaded { kernel, level, built, code } = module::load_file(&path, &request).map_err(|error| {
             let at = match &error {
                 ModuleError::NoKernel { .. } | ModuleError::Ambiguous { .. } => launch.kernel_at,
@@ -297,6 +302,7 @@ fn options(settings: &Settings, kernel: &Kernel) -> Options {
         unknown: settings.unknown,
         trace: settings.trace,
         model: settings.model.unwrap_or_else(|| Model::of(kernel)),
+        warp_size: settings.warp_size.unwrap_or(defaults.warp_size),
         ..defaults
     }
 }

@@ -9,6 +9,7 @@ pub mod json;
 mod layout;
 pub mod levels;
 pub mod model;
+pub mod printed;
 pub mod text;
 pub mod trace;
 

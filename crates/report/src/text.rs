@@ -52,7 +52,8 @@ fn head(input: &Input<'_>, out: &mut String) {
     let blocks: u64 = shape.grid.iter().fold(1u64, |a, &d| a.saturating_mul(d.into()));
     let warps = blocks.saturating_mul(threads.div_ceil(width.into()));
     let noun = if warps == 1 { "warp" } else { "warps" };
-    let _ = writeln!(out, "grid {}, block {}: {} {noun}", dims(shape.grid), dims(shape.block), count(warps));
+    let of_lanes = if width == 32 { String::new() } else { format!(" of {width} lanes") };
+    let _ = writeln!(out, "grid {}, block {}: {} {noun}{of_lanes}", dims(shape.grid), dims(shape.block), count(warps));
     if input.level == Level::Ptx {
         let text = "these numbers are of PTX, an estimate: the hardware runs what ptxas makes of it, after predication \
                     and unrolling. --via ptxas runs that.";
@@ -223,7 +224,12 @@ fn findings(input: &Input<'_>, out: &mut String) {
 
 fn by_line(input: &Input<'_>, out: &mut String) {
     let ran: Vec<&Line> = input.analysis.lines.iter().filter(|l| l.inst_executed > 0).collect();
-    title(out, "By source line, most lost lanes first (! hot loop below 28 of 32 threads per instruction)");
+    let width = u64::from(input.profile.shape.warp_size.max(1));
+    let few = width * 28 / 32;
+    title(
+        out,
+        &format!("By source line, most lost lanes first (! hot loop below {few} of {width} threads per instruction)"),
+    );
     use Align::{Left, Right};
     let mut c = Columns::new(0, &[Left, Left, Right, Right, Right, Right, Left]);
     c.header(&["", "line / pc", "warp instr.", "threads/inst", "lost slots", "pred. off", ""]);

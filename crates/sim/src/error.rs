@@ -133,15 +133,27 @@ pub struct Position {
     pub pc: u32,
     /// Its text.
     pub text: String,
+    /// Its source line, `kernel.cu:9`, if that is known.
+    pub line: Option<String>,
     /// What they wait for; `None` if they can run.
     pub waits: Option<Reason>,
     /// Number of the block barrier they wait at.
     pub block_barrier: Option<u8>,
 }
 
+impl Position {
+    /// Where it is: `kernel.cu:9 (pc 0x02c0)`, or `pc 0x02c0`.
+    pub fn place(&self) -> String {
+        match &self.line {
+            Some(line) => format!("{line} (pc {:#06x})", self.pc),
+            None => format!("pc {:#06x}", self.pc),
+        }
+    }
+}
+
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "warp {} lanes {} at pc {:#06x} `{}`", self.warp, self.lanes, self.pc, self.text)?;
+        write!(f, "warp {} lanes {} at {} `{}`", self.warp, self.lanes, self.place(), self.text)?;
         match self.waits {
             None => Ok(()),
             Some(Reason::Barrier { bar, missing }) => write!(f, ": barrier B{bar} waits for lanes {missing}"),
@@ -304,6 +316,22 @@ pub enum SimError {
         /// The last instruction.
         site: Box<Site>,
     },
+    /// An assertion of the kernel's does not hold.
+    #[error("{file}:{line}: {}: assertion `{message}` failed for thread {},{},{} of the block at {site}", .function, .thread[0], .thread[1], .thread[2])]
+    Assert {
+        /// Where.
+        site: Box<Site>,
+        /// The lowest thread for which it failed.
+        thread: [u32; 3],
+        /// What was to hold.
+        message: String,
+        /// Source file.
+        file: String,
+        /// Line.
+        line: u32,
+        /// Function.
+        function: String,
+    },
     /// A trap instruction.
     #[error("trap by lanes {lanes} at {site}")]
     Trap {
@@ -330,9 +358,9 @@ pub enum SimError {
     },
     /// Lanes go round a loop for ever, on a machine that lets the others of their warp run only afterwards.
     #[error(
-        "deadlock in block {block:?}: warp {} lanes {} go round `{}` (pc {:#06x}) to `{}` (pc {:#06x}) without any change, and \
+        "deadlock in block {block:?}: warp {} lanes {} go round `{}` ({}) to `{}` ({}) without any change, and \
          the other lanes of the warp wait for them on the stack{}",
-        .first.warp, .first.lanes, .first.text, .first.pc, .last.text, .last.pc, Positions(.waiting)
+        .first.warp, .first.lanes, .first.text, .first.place(), .last.text, .last.place(), Positions(.waiting)
     )]
     SpinDeadlock {
         /// Block.
@@ -407,6 +435,7 @@ impl SimError {
             | SimError::ExternalCall { site, .. }
             | SimError::BadTarget { site, .. }
             | SimError::PastEnd { site }
+            | SimError::Assert { site, .. }
             | SimError::Trap { site, .. }
             | SimError::BadBarrier { site, .. }
             | SimError::UnknownValue { site, .. } => Some(site.inst),

@@ -128,8 +128,24 @@ pub struct Outcome {
     pub warnings: Vec<String>,
     /// Steps of the traced warp.
     pub trace: Option<Trace>,
+    /// What the kernel's `printf` printed: block after block, in each in the order of execution, lanes in order. The first
+    /// MiB of it, as much as the buffer of a device holds.
+    pub printed: Vec<PrintedText>,
+    /// Calls of `printf` whose text did not fit.
+    pub printed_lost: u64,
     /// Bytes of buffers whose value is unknown because it comes from an instruction that is not implemented.
     pub unknown: Vec<UnknownBytes>,
+}
+
+/// What one call of `printf` printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrintedText {
+    /// The block.
+    pub block: [u32; 3],
+    /// The thread in it.
+    pub thread: [u32; 3],
+    /// The text. Bytes that are no UTF-8 are replaced.
+    pub text: String,
 }
 
 /// Unknown bytes of one buffer.

@@ -7,6 +7,7 @@
 pub mod convergence;
 mod error;
 mod exec;
+mod format;
 pub mod lane;
 mod launch;
 mod memory;
@@ -19,8 +20,8 @@ use convergence::{Convergence, JoinPoints};
 
 pub use error::{AccessKind, BadAccess, Nearest, Position, SimError, Site};
 pub use launch::{
-    LOCAL_WINDOW, LOCAL_WINDOW_HI, Launch, Model, Options, Outcome, Progress, SHARED_WINDOW, SHARED_WINDOW_HI,
-    SM_COUNT, Trace, TraceEvent, TraceRequest, TraceStep, Unknown, UnknownBytes,
+    LOCAL_WINDOW, LOCAL_WINDOW_HI, Launch, Model, Options, Outcome, PrintedText, Progress, SHARED_WINDOW,
+    SHARED_WINDOW_HI, SM_COUNT, Trace, TraceEvent, TraceRequest, TraceStep, Unknown, UnknownBytes,
 };
 pub use memory::GlobalMemory;
 

@@ -143,7 +143,7 @@ fn ends_in_failure(kernel: &Kernel, cfg: &Cfg, b: u32, doomed: &[bool]) -> bool 
     let body = block.instructions().filter_map(|i| kernel.instructions.get(i as usize));
     let fails = body.filter(|i| always(i)).any(|i| match &i.op {
         Op::Control(ControlOp::Trap) => true,
-        Op::Control(ControlOp::CallExternal { name, cond }) => cond.is_true() && is_failure(name),
+        Op::Control(ControlOp::CallExternal { name, cond, .. }) => cond.is_true() && is_failure(name),
         _ => false,
     });
     let calls_doomed = cfg.callees(b).any(|c| doomed.get(c as usize).copied().unwrap_or(false));

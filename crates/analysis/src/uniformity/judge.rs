@@ -155,7 +155,7 @@ fn trap_blocks(kernel: &Kernel, s: &Structure) -> Vec<bool> {
             for at in block.instructions() {
                 let Some(inst) = kernel.instructions.get(at as usize).filter(|i| i.guard.is_true()) else { continue };
                 traps[b] |= match &inst.op {
-                    Op::Control(ControlOp::CallExternal { name, cond }) => cond.is_true() && never_returns(name),
+                    Op::Control(ControlOp::CallExternal { name, cond, .. }) => cond.is_true() && never_returns(name),
                     Op::Control(ControlOp::Call { target: InstId(t), cond }) => {
                         cond.is_true() && cfg.block(*t).is_some_and(|t| before.get(t as usize) == Some(&true))
                     }

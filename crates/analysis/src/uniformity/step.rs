@@ -57,10 +57,11 @@ impl Solver {
                 let v = self.issue(&place, 0, u32::MAX);
                 self.word(&mut writes, *dst, v);
             }
-            Op::Control(ControlOp::CallExternal { name, .. }) => {
+            Op::Control(ControlOp::CallExternal { name, result, .. }) => {
                 if !never_returns(name) {
                     self.forget(at);
                 }
+                result.iter().for_each(|d| self.word(&mut writes, Some(*d), Value::Divergent));
             }
             Op::Control(_) => {}
             Op::Unsupported(u) => {

@@ -65,6 +65,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
         arch: args.arch.as_deref(),
         options: &options,
         tools: &tools,
+        as_ptx: false,
+        warp_size: 32,
     };
     let code = module::code(&args.file, &wanted)?;
     let (bytes, built) = (code.bytes, code.built);

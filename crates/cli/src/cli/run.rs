@@ -33,9 +33,14 @@ pub(super) struct Args {
     /// What to do at an instruction that is not implemented.
     #[arg(long, value_enum, default_value_t)]
     unknown: OnUnknown,
-    /// How lanes split and rejoin. Default: barrier for machine code, ipdom for PTX.
+    /// How lanes split and rejoin. Default: barrier for machine code, ipdom for PTX; with ipdom or stack a .cu module is
+    /// run as PTX.
     #[arg(long, value_enum)]
     model: Option<Convergence>,
+    /// Lanes of a warp, 32 or 64: the wavefronts of other machines. For PTX (a .cu module is run as PTX then) that has no
+    /// instruction for warps of 32 lanes: shuffles, votes, masks of lanes.
+    #[arg(long, value_name = "LANES", value_parser = warp_size)]
+    warp_size: Option<u32>,
     /// Show the groups and masks of one warp step by step instead of the report: number of the block (x fastest)
     /// and of the warp in it, 0,0 unless given.
     #[arg(long, value_name = "BLOCK,WARP", num_args = 0..=1, default_missing_value = "0,0", conflicts_with = "format")]
@@ -52,7 +57,7 @@ pub(super) struct Args {
     arch: Option<String>,
     /// Show what each architecture's SASS made of each PTX branch, and what it costs. For a .cu module, or a .ptx module
     /// that ptxas assembles; --arch may name several, separated by commas.
-    #[arg(long, conflicts_with_all = ["trace", "dump", "fail_on", "model"])]
+    #[arg(long, conflicts_with_all = ["trace", "dump", "fail_on", "model", "warp_size"])]
     compare_levels: bool,
     /// Kernel to run, overriding the launch file.
     #[arg(long, value_name = "NAME")]
@@ -90,6 +95,10 @@ enum Convergence {
     Stack,
 }
 
+fn warp_size(text: &str) -> Result<u32, &'static str> {
+    text.parse().ok().filter(|n| matches!(n, 32 | 64)).ok_or("warps have 32 lanes, or 64")
+}
+
 fn trace_request(text: &str) -> Result<(u64, u32), String> {
     let bad = || format!("expected BLOCK,WARP such as 0,0; found `{text}`");
     let (block, warp) = text.split_once(',').unwrap_or((text, "0"));
@@ -119,6 +128,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
             Convergence::Ipdom => Model::Ipdom,
             Convergence::Stack => Model::Stack,
         }),
+        warp_size: args.warp_size,
         tools: args.tools.tools(),
     };
     if args.compare_levels {
@@ -134,7 +144,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     if let Some(built) = &prepared.built {
         tools::show_log(built)?;
     }
-    check_trace(&prepared, trace)?;
+    check_trace(&prepared, trace, args.warp_size.unwrap_or(32))?;
     let dir = prepared.dir.clone();
     let blocks = Blocks::new();
     let result = prepared.run(Some(&|done, total| blocks.update(done, total)));
@@ -158,10 +168,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     Ok(if fails { FINDINGS } else { 0 })
 }
 
-fn check_trace(prepared: &Prepared, trace: Option<TraceRequest>) -> anyhow::Result<()> {
+fn check_trace(prepared: &Prepared, trace: Option<TraceRequest>, warp_size: u32) -> anyhow::Result<()> {
     let Some(t) = trace else { return Ok(()) };
     let blocks: u64 = prepared.launch.grid.iter().map(|&d| u64::from(d)).product();
-    let warps = prepared.launch.block.iter().product::<u32>().div_ceil(32);
+    let warps = prepared.launch.block.iter().product::<u32>().div_ceil(warp_size);
     anyhow::ensure!(t.block < blocks, "--trace: there is no block {}; the grid has {blocks}", t.block);
     anyhow::ensure!(t.warp < warps, "--trace: there is no warp {}; a block has {warps}", t.warp);
     Ok(())
@@ -194,13 +204,24 @@ fn show(args: &Args, ran: &Ran, dir: &std::path::Path) -> anyhow::Result<()> {
         sources: &sources,
         warnings: &warnings,
     };
+    let lost = ran.outcome.printed_lost;
+    let printed: Vec<report::printed::Printed> = ran
+        .outcome
+        .printed
+        .iter()
+        .map(|p| report::printed::Printed { block: p.block, thread: p.thread, text: &p.text })
+        .collect();
     match args.format {
-        Format::Text => print(&report::text::report(&input)),
+        Format::Text => {
+            print(&report::text::report(&input))?;
+            print(&report::printed::text(&printed, lost))
+        }
         Format::Json => {
             for w in &warnings {
                 writeln!(anstream::stderr(), "note: {w}")?;
             }
-            print_json(&report::json::profile(&input))
+            let (printf, printf_lost) = (&printed, lost);
+            print_json(&report::printed::WithPrinted { profile: report::json::profile(&input), printf, printf_lost })
         }
     }
 }

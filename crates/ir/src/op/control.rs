@@ -99,6 +99,10 @@ pub enum ControlOp {
         name: String,
         /// Second predicate.
         cond: PredSrc,
+        /// Its arguments as words, low first, if they are known; the second word of a short one does not matter.
+        args: Vec<[Src; 2]>,
+        /// Where its result goes.
+        result: Option<Slot>,
     },
     /// RET through registers.
     Return {

@@ -158,7 +158,6 @@ fn control(op: &mut ControlOp, v: &mut impl Visit) {
     match op {
         ControlOp::Branch { cond, .. }
         | ControlOp::Call { cond, .. }
-        | ControlOp::CallExternal { cond, .. }
         | ControlOp::Exit { cond }
         | ControlOp::SyncSet { cond, .. }
         | ControlOp::Sync { cond, .. }
@@ -174,6 +173,11 @@ fn control(op: &mut ControlOp, v: &mut impl Visit) {
         | ControlOp::Return { target, cond } => {
             v.psrc(cond);
             indirect(target, v);
+        }
+        ControlOp::CallExternal { cond, args, result, .. } => {
+            v.psrc(cond);
+            args.iter_mut().flatten().for_each(|s| v.src(s));
+            v.dst(result);
         }
         ControlOp::BarrierRead { dst, .. } => v.dst(dst),
         ControlOp::BarrierWrite { src, .. } => v.src(src),

@@ -389,6 +389,7 @@ fn ends(step: &Step) -> bool {
 /// What a launch needs to know.
 fn shape(kernel: &mut Kernel, module: &Module<'_>, function: &Function<'_>, plan: &Plan, pool: &Pool) {
     kernel.name = function.name.to_owned();
+    kernel.warp_size = module.warp_size;
     kernel.arch = "ptx".to_owned();
     kernel.slots = u16::try_from(pool.slots).unwrap_or(u16::MAX);
     kernel.preds = u16::try_from(pool.preds).unwrap_or(u16::MAX);

@@ -2,7 +2,7 @@
 //!
 //! A launch on hardware puts code, constants and variables wherever the driver likes; here they lie at fixed
 //! addresses, so that a kernel that prints or compares addresses behaves the same on every run:
-//! code from [`CODE_BASE`], functions of other modules from [`EXTERNAL_BASE`] (never executed, only named), and
+//! code from [`CODE_BASE`], functions of other modules from [`EXTERNAL_BASE`] (named, or played by the engine), and
 //! device variables from [`GLOBAL_BASE`].
 
 use std::collections::{HashMap, VecDeque};
@@ -15,6 +15,8 @@ use crate::container::{Function, IndirectBranch, Module, Relocation, Result, Sym
 pub(super) const CODE_BASE: u64 = 0x1000_0000;
 /// Addresses that stand for functions that are not in the module.
 pub(super) const EXTERNAL_BASE: u64 = 0x7000_0000;
+/// Bytes of code that there is room for at each.
+pub(super) const EXTERNAL_SIZE: u64 = 64;
 /// First address of device variables.
 pub(super) const GLOBAL_BASE: u64 = 0x10_0000_0000;
 /// Code sections start at multiples of this.
@@ -165,7 +167,7 @@ impl Linker<'_, '_> {
             if symbol.name.is_empty() {
                 return Ok(0);
             }
-            let next = EXTERNAL_BASE + 16 * self.externals.len() as u64;
+            let next = EXTERNAL_BASE + EXTERNAL_SIZE * self.externals.len() as u64;
             let address = *self.by_external.entry(relocation.symbol).or_insert(next);
             if address == next {
                 self.externals.push((address, symbol.name.to_string()));

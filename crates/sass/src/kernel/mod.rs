@@ -4,6 +4,7 @@
 //! the patched code. [`launch`] makes the constant bank 0 that the driver fills at a launch. What cannot be
 //! decoded or has no lane operation becomes [`Op::Unsupported`] and is refused by name only if it is executed.
 
+mod externals;
 mod launch;
 mod link;
 mod unsupported;
@@ -109,6 +110,7 @@ pub fn load(module: &Module<'_>, name: &str) -> Result<Kernel, LoadError> {
         });
         first += len;
     }
+    let played = externals::place(&linked.externals, &mut kernel.functions, first);
     let code = Code { functions: kernel.functions.clone(), linked: &linked };
     let mut source = SourceBuilder::default();
     for (image, function) in linked.images.iter().zip(&code.functions) {
@@ -126,6 +128,11 @@ pub fn load(module: &Module<'_>, name: &str) -> Result<Kernel, LoadError> {
                     .push(TargetTable { branch: id, targets: branch.targets.iter().filter_map(|&t| at(t)).collect() });
             }
         }
+    }
+    for (instruction, text) in played {
+        kernel.instructions.push(instruction);
+        kernel.text.push(text);
+        source.map.of_inst.push(None);
     }
     if !lines.is_empty() {
         kernel.source = source.map;

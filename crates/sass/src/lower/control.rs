@@ -142,7 +142,9 @@ fn call(cx: &Cx) -> Lowered<ControlOp> {
     let address = if relative { cx.section_base.wrapping_add_signed(offset) } else { offset as u64 };
     match cx.resolve(address) {
         Some(Target::Code(target)) => Ok(ControlOp::Call { target, cond }),
-        Some(Target::External(name)) => Ok(ControlOp::CallExternal { name: name.to_owned(), cond }),
+        Some(Target::External(name)) => {
+            Ok(ControlOp::CallExternal { name: name.to_owned(), cond, args: Vec::new(), result: None })
+        }
         None => refuse(format!("a call of {offset:#x}, where there is no code")),
     }
 }

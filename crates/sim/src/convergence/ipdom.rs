@@ -8,8 +8,8 @@
 //!
 //! [`Ipdom`] adds what PTX promises since Volta, that every thread makes progress though its warp has diverged:
 //! - Lanes that wait at a WARPSYNC do not keep others from running, whatever their place on the stack. Once its lanes are
-//!   there, those at one instruction go on as one group. If an exchange (shuffle, vote ...) follows, lanes meet only at
-//!   the same instruction; otherwise also across instructions.
+//!   there, those at one instruction go on as one group. If an exchange (shuffle, vote ...) follows, lanes meet at
+//!   instructions that differ in their operands only, and exchange with all of them: [`Convergence::met`].
 //! - A group that goes round a loop without any change, sleeps, or has gone round for very long gives way. It runs again
 //!   after the others have. If nobody else can run, the lanes of the newest join go on without those that are missing: the
 //!   owner of a lock that waits behind the loop in which the others spin.
@@ -31,7 +31,7 @@ pub type WideIpdom = PostDominator<true, 64>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hold {
-    WarpSync { wanted: LaneMask, exchange: bool },
+    WarpSync { wanted: LaneMask, exchange: Option<u32> },
     Block,
 }
 
@@ -48,7 +48,7 @@ struct Held {
 impl Held {
     /// Whether both wait for the same.
     fn meets(&self, other: &Held) -> bool {
-        self.hold == other.hold && (self.pc == other.pc || matches!(self.hold, Hold::WarpSync { exchange: false, .. }))
+        self.hold == other.hold
     }
 }
 
@@ -69,6 +69,7 @@ pub struct PostDominator<const TURNS: bool, const LANES: u32 = 32> {
     stack: Vec<Path>,
     held: Vec<Held>,
     joins: Joins,
+    met: Vec<Vec<Group>>,
 }
 
 impl<const TURNS: bool, const LANES: u32> PostDominator<TURNS, LANES> {
@@ -175,6 +176,9 @@ impl<const TURNS: bool, const LANES: u32> PostDominator<TURNS, LANES> {
                 self.joins.leave(g.join, common, g.lanes, &mut done);
                 *p = Path { mask: p.mask | g.lanes, join: common, ..own };
             }
+            if paths.len() > 1 && matches!(h.hold, Hold::WarpSync { exchange: Some(_), .. }) {
+                self.met.push(paths.iter().map(|p| Group { pc: p.pc, mask: p.mask }).collect());
+            }
             self.stack.append(&mut done);
             self.stack.append(&mut paths);
         }
@@ -197,6 +201,7 @@ impl<const TURNS: bool, const LANES: u32> Convergence for PostDominator<TURNS, L
     const LANES: u32 = LANES;
 
     const CALLS: bool = true;
+    const MEETS: bool = true;
     const SPINS: Spins = if TURNS { Spins::GiveWay } else { Spins::Stuck };
 
     fn new(plan: &JoinPoints, lanes: LaneMask, entry: u32) -> Self {
@@ -209,6 +214,7 @@ impl<const TURNS: bool, const LANES: u32> Convergence for PostDominator<TURNS, L
             stack: Vec::new(),
             held: Vec::new(),
             joins: Joins::default(),
+            met: Vec::new(),
         }
     }
 
@@ -220,6 +226,7 @@ impl<const TURNS: bool, const LANES: u32> Convergence for PostDominator<TURNS, L
         self.stack.clear();
         self.held.clear();
         self.joins.clear();
+        self.met.clear();
     }
 
     fn supports(op: &ControlOp) -> bool {
@@ -409,6 +416,10 @@ impl<const TURNS: bool, const LANES: u32> Convergence for PostDominator<TURNS, L
 
     fn end_collective(&mut self, next: u32) {
         self.running.pc = next;
+    }
+
+    fn met(&mut self) -> Vec<Vec<Group>> {
+        std::mem::take(&mut self.met)
     }
 
     fn yield_now(&mut self, _kind: YieldKind, next: u32) {

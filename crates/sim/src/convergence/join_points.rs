@@ -10,10 +10,12 @@ use lanescope_analysis::{Cfg, Dominators, Graph};
 use lanescope_ir::op::control::ControlOp;
 use lanescope_ir::op::memory::MemoryOp;
 use lanescope_ir::op::warp::WarpOp;
-use lanescope_ir::{Instruction, Kernel, Op};
+use lanescope_ir::{Instruction, Kernel, Op, PredSrc, Slot, Src};
 
 /// No such instruction.
 pub(super) const NONE: u32 = u32::MAX;
+/// Marks an exchange that is like no other.
+const OWN: u32 = 1 << 31;
 /// Instructions between a WARPSYNC and the exchange it prepares, at most.
 const NEAR: usize = 8;
 
@@ -21,8 +23,8 @@ const NEAR: usize = 8;
 struct Tables {
     /// For each branch, where its lanes meet.
     join: Vec<u32>,
-    /// For each WARPSYNC, whether the lanes go on to exchange values.
-    exchange: Vec<bool>,
+    /// For each WARPSYNC, which kind of exchange the lanes go on to; `NONE` if to none.
+    exchange: Vec<u32>,
 }
 
 /// What a model that joins at post-dominators knows about a kernel.
@@ -33,7 +35,7 @@ impl JoinPoints {
     /// Finds the join of every branch of a kernel.
     pub fn new(kernel: &Kernel) -> JoinPoints {
         let n = kernel.instructions.len();
-        let mut tables = Tables { join: vec![NONE; n], exchange: vec![false; n] };
+        let mut tables = Tables { join: vec![NONE; n], exchange: vec![NONE; n] };
         if n == 0 {
             return JoinPoints::default();
         }
@@ -49,9 +51,10 @@ impl JoinPoints {
                 tables.join[last] = join;
             }
         }
+        let mut kinds = Vec::new();
         for (at, inst) in kernel.instructions.iter().enumerate() {
             if matches!(inst.op, Op::Control(ControlOp::WarpSync { .. })) {
-                tables.exchange[at] = exchanges(&kernel.instructions[at + 1..]);
+                tables.exchange[at] = exchange(&kernel.instructions[at + 1..], at as u32, &mut kinds);
             }
         }
         JoinPoints(Arc::new(tables))
@@ -67,9 +70,10 @@ impl JoinPoints {
         Some(self.join(pc)).filter(|&j| j != NONE)
     }
 
-    /// Whether lanes that pass the WARPSYNC at `pc` go on to exchange values, so that they must do so as one group.
-    pub(super) fn exchange(&self, pc: u32) -> bool {
-        self.0.exchange.get(pc as usize).copied().unwrap_or(false)
+    /// Which exchange of values the lanes that pass the WARPSYNC at `pc` go on to, so that they must do so together; the
+    /// same number for instructions that differ in their operands only. `None`: no exchange follows.
+    pub(super) fn exchange(&self, pc: u32) -> Option<u32> {
+        self.0.exchange.get(pc as usize).copied().filter(|&e| e != NONE)
     }
 }
 
@@ -85,25 +89,40 @@ fn splits(inst: &Instruction) -> bool {
     )
 }
 
-/// Whether the first operation of `code` that is not a lane's own is one across lanes.
-fn exchanges(code: &[Instruction]) -> bool {
-    let op = code.iter().take(NEAR).map(|i| &i.op).find(|op| !matches!(op, Op::Lane(_) | Op::Nop));
-    matches!(
-        op,
-        Some(
-            Op::Warp(
-                WarpOp::Shuffle { .. }
-                    | WarpOp::Vote { .. }
-                    | WarpOp::Match { .. }
-                    | WarpOp::Reduce { .. }
-                    | WarpOp::Broadcast { .. }
-                    | WarpOp::Elect { .. }
-                    | WarpOp::ActiveMask { .. }
-                    | WarpOp::Mma(_)
-                    | WarpOp::Transpose { .. }
-            ) | Op::Memory(MemoryOp::LoadMatrix { .. } | MemoryOp::StoreMatrix { .. })
-        )
-    )
+/// The exchange that follows the WARPSYNC at `at`: the first operation of `code` that is not a lane's own, if it is one
+/// across lanes. Only right behind the WARPSYNC can it be the same as another.
+fn exchange(code: &[Instruction], at: u32, kinds: &mut Vec<WarpOp>) -> u32 {
+    let op = code.iter().take(NEAR).enumerate().find(|(_, i)| !matches!(i.op, Op::Lane(_) | Op::Nop));
+    if let Some((_, Instruction { op: Op::Memory(MemoryOp::LoadMatrix { .. } | MemoryOp::StoreMatrix { .. }), .. })) =
+        op
+    {
+        return at | OWN;
+    }
+    let Some((distance, Instruction { op: Op::Warp(op), .. })) = op else { return NONE };
+    let kind = match *op {
+        WarpOp::Shuffle { mode, .. } => {
+            WarpOp::Shuffle { mode, dst: None, pdst: None, src: Src::ZERO, lane: Src::ZERO, clamp: Src::ZERO }
+        }
+        // `.ballot` is the one with a word.
+        WarpOp::Vote { mode, dst, .. } => {
+            WarpOp::Vote { mode, dst: dst.map(|_| Slot(0)), pdst: None, src: PredSrc::TRUE }
+        }
+        WarpOp::Match { all, .. } => WarpOp::Match { all, dst: None, pdst: None, src: [Src::ZERO; 2] },
+        WarpOp::Reduce { op, .. } => WarpOp::Reduce { op, dst: None, pdst: None, src: Src::ZERO },
+        WarpOp::Elect { .. } => WarpOp::Elect { src: PredSrc::TRUE, dst: None, pdst: None },
+        WarpOp::Broadcast { .. } | WarpOp::ActiveMask { .. } | WarpOp::Mma(_) | WarpOp::Transpose { .. } => {
+            return at | OWN;
+        }
+        _ => return NONE,
+    };
+    if distance != 0 {
+        return at | OWN;
+    }
+    let known = kinds.iter().position(|k| *k == kind).unwrap_or_else(|| {
+        kinds.push(kind);
+        kinds.len() - 1
+    });
+    known as u32
 }
 
 /// The graph without the edges on which lanes only leave.

@@ -138,6 +138,8 @@ pub trait Convergence: Sized + Clone + Send {
     /// Whether the model must hear of every call and return ([`call`](Convergence::call), [`ret`](Convergence::ret)). If not,
     /// those that do not split the group are no different from jumps.
     const CALLS: bool = false;
+    /// Whether lanes at different instructions can meet for an exchange: [`met`](Convergence::met).
+    const MEETS: bool = false;
     /// What becomes of groups that spin.
     const SPINS: Spins = Spins::Ignored;
 
@@ -202,6 +204,11 @@ pub trait Convergence: Sized + Clone + Send {
     fn warp_sync(&mut self, parts: &[SyncPart], mode: SyncMode, next: u32);
     /// ENDCOLLECTIVE.
     fn end_collective(&mut self, next: u32);
+    /// Groups that were let go together since the last time of asking and stand before an exchange of values, each at an
+    /// instruction of its own: they exchange as one. Asked after every operation that may end a wait.
+    fn met(&mut self) -> Vec<Vec<Group>> {
+        Vec::new()
+    }
     /// YIELD or NANOSLEEP; the group goes on at `next`, now or later.
     fn yield_now(&mut self, kind: YieldKind, next: u32);
 

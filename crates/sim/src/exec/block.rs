@@ -7,6 +7,7 @@ use lanescope_ir::LaneMask;
 use super::barrier::Barriers;
 use super::counters::Counters;
 use super::poison::Poison;
+use super::printed::Printed;
 use super::tile::{Env, Tile};
 use super::trace::Tracer;
 use super::{BlockCx, rows};
@@ -40,6 +41,7 @@ pub(crate) struct Block<C> {
     pub(crate) resumed: u64,
     next: usize,
     hint: usize,
+    pub(crate) printed: Printed,
 }
 
 impl<C: Convergence> Block<C> {
@@ -59,6 +61,7 @@ impl<C: Convergence> Block<C> {
             resumed: 0,
             next: 0,
             hint: 0,
+            printed: Printed::default(),
         }
     }
 
@@ -68,6 +71,7 @@ impl<C: Convergence> Block<C> {
         self.shared.fill(Cell::new(0));
         self.barriers.clear(&self.lanes);
         (self.clock, self.next) = (0, 0);
+        self.printed = Printed::default();
     }
 
     /// Lanes of a warp.
@@ -100,6 +104,7 @@ impl<C: Convergence> Block<C> {
             counters,
             clock: &mut self.clock,
             hint: &mut self.hint,
+            printed: &mut self.printed,
             trace,
             poison,
         };

@@ -171,7 +171,11 @@ fn rare<C: Convergence>(
             w.refresh();
             return Ok(());
         }
-        Flow::External(name) => return Err(SimError::ExternalCall { site: site(), name: name.clone() }),
+        Flow::External(call) => {
+            super::external::run(tile, env, place, call, exec)?;
+            tile.warps[r.warp as usize].go(next);
+            return Ok(());
+        }
         Flow::Exit => {
             let stay = r.active & !exec;
             if op.counter != NONE {

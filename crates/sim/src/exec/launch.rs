@@ -13,6 +13,7 @@ use lanescope_ir::{Kernel, LaunchShape, verify};
 use super::block::{Block, Turn};
 use super::counters::Counters;
 use super::poison::Poison;
+use super::printed::{LIMIT, Prints};
 use super::program::Program;
 use super::trace::Tracer;
 use super::{BlockCx, Cx, rows};
@@ -136,6 +137,7 @@ struct Job<'a, C: Convergence> {
 struct Harvest {
     counters: Counters,
     trace: Option<Trace>,
+    prints: Prints,
 }
 
 impl<C: Convergence> Job<'_, C> {
@@ -164,7 +166,7 @@ impl<C: Convergence> Job<'_, C> {
 
     /// Runs blocks until none is left.
     fn work(&self, mut poison: Option<&mut Poison>) -> Harvest {
-        let mut harvest = Harvest { counters: Counters::new(self.cx.program), trace: None };
+        let mut harvest = Harvest { counters: Counters::new(self.cx.program), trace: None, prints: Prints::default() };
         let mut idle: Vec<Block<C>> = Vec::new();
         let mut flights: Vec<Flight<C>> = Vec::new();
         let mut at = 0;
@@ -193,7 +195,8 @@ impl<C: Convergence> Job<'_, C> {
             match turn {
                 Turn::More | Turn::Stuck => at += 1,
                 Turn::Done => {
-                    let flight = flights.remove(at);
+                    let mut flight = flights.remove(at);
+                    harvest.prints.add(flight.linear, std::mem::take(&mut flight.block.printed));
                     if let Some(tracer) = flight.tracer {
                         harvest.trace = Some(tracer.trace);
                     }
@@ -280,6 +283,7 @@ fn all_blocks<C: Convergence>(
     let rows = u64::from(cx.warps) * rows::<C>() as u64;
     let registers = (u64::from(cx.kernel.slots) + 8) * 128 * rows;
     let bytes = registers + u64::from(cx.shared_size) + u64::from(cx.kernel.local_size) * rows * 32;
+    let bytes = bytes + if cx.program.prints { LIMIT as u64 } else { 0 };
     let max_in_flight =
         if poison.is_some() { 1 } else { (IN_FLIGHT_BYTES / bytes / threads as u64).clamp(1, IN_FLIGHT) };
     let job = Job::<C> { cx, plan, launch, queue: &queue, max_in_flight: max_in_flight as usize };
@@ -294,6 +298,7 @@ fn all_blocks<C: Convergence>(
                     Ok(h) => {
                         all.counters.add(&h.counters);
                         all.trace = h.trace.or(all.trace.take());
+                        all.prints.merge(h.prints);
                     }
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
@@ -366,7 +371,10 @@ pub(crate) fn simulate<C: Convergence>(
         None => all_blocks::<C>(&ordered, plan, launch, 1, progress, poison.as_mut())?,
     };
     let shape = LaunchShape { grid: launch.grid, block: launch.block, warp_size: C::LANES };
+    let (printed, printed_lost) = harvest.prints.finish();
     Ok(Outcome {
+        printed,
+        printed_lost,
         profile: harvest.counters.profile(&program, shape),
         warnings: kernel.warnings.clone(),
         trace: harvest.trace,

@@ -306,6 +306,22 @@ impl Access<'_> {
         }
     }
 
+    /// One byte at a generic address, for one lane.
+    pub(crate) fn byte(&mut self, lane: usize, address: u64) -> Result<u8, SimError> {
+        Ok(self.of_lane(Width::U8, lane, address)? as u8)
+    }
+
+    /// The 4 bytes at a generic address that is a multiple of 4, for one lane.
+    pub(crate) fn word(&mut self, lane: usize, address: u64) -> Result<u32, SimError> {
+        self.of_lane(Width::B32, lane, address)
+    }
+
+    fn of_lane(&mut self, width: Width, lane: usize, address: u64) -> Result<u32, SimError> {
+        let mut out = [Row::ZERO; 8];
+        self.load_from(Space::Generic, width, 1 << lane, &[address; LANES], &mut out)?;
+        Ok(out[0].0[lane])
+    }
+
     /// Splits generic addresses by window.
     fn generic(
         &mut self,

@@ -8,11 +8,14 @@ pub(crate) mod barrier;
 pub(crate) mod block;
 mod copy;
 pub(crate) mod counters;
+pub(crate) mod external;
 pub(crate) mod flow;
 pub(crate) mod launch;
 pub(crate) mod loops;
+pub(crate) mod meeting;
 pub(crate) mod mem;
 pub(crate) mod poison;
+pub(crate) mod printed;
 pub(crate) mod program;
 pub(crate) mod spin;
 mod tensor;
@@ -132,6 +135,7 @@ impl BlockCx<'_> {
     /// For messages about launches that do not go on.
     pub(crate) fn position(&self, warp: u32, lanes: LaneMask, inst: u32) -> Position {
         let site = self.site(Where { inst, index: 0, warp, base: 0 });
-        Position { warp, lanes, inst, pc: site.pc, text: site.text, waits: None, block_barrier: None }
+        let line = lanescope_analysis::words::at_line(self.cx.kernel, inst);
+        Position { warp, lanes, inst, pc: site.pc, text: site.text, line, waits: None, block_barrier: None }
     }
 }

@@ -132,6 +132,13 @@ pub(crate) enum Transfer {
     Return,
 }
 
+/// A call of a function that is not in the module.
+pub(crate) struct External {
+    pub(crate) name: String,
+    pub(crate) args: Vec<[Operand; 2]>,
+    pub(crate) result: u32,
+}
+
 /// An operation that may end the running group.
 pub(crate) enum Flow {
     Branch(u32, Decision),
@@ -149,7 +156,7 @@ pub(crate) enum Flow {
         base: u64,
         how: Transfer,
     },
-    External(String),
+    External(External),
     Exit,
     Sync(u8),
     WarpSync(SyncLanes),
@@ -173,6 +180,13 @@ pub(crate) struct FlowInst {
     pub(crate) cond: PredOperand,
     /// Index into the branch counters.
     pub(crate) counter: u32,
+}
+
+impl FlowInst {
+    /// Whether lanes that wait at a WARPSYNC may go on after it.
+    pub(crate) fn frees(&self) -> bool {
+        matches!(self.flow, Flow::WarpSync(_) | Flow::Exit)
+    }
 }
 
 /// An operation on barrier registers that leaves the group as it is.
@@ -230,6 +244,8 @@ pub(crate) struct Program {
     pub(crate) has_unsupported: bool,
     /// A global atomic whose effect depends on the order of blocks.
     pub(crate) ordered: bool,
+    /// Some instruction prints.
+    pub(crate) prints: bool,
 }
 
 /// Resolves operands; a missing register makes the kernel invalid.
@@ -388,7 +404,10 @@ impl Resolver<'_> {
             ControlOp::BranchIndirect { target, cond } => (self.indirect(target, Transfer::Jump)?, *cond),
             ControlOp::CallIndirect { target, cond } => (self.indirect(target, Transfer::Call)?, *cond),
             ControlOp::Return { target, cond } => (self.indirect(target, Transfer::Return)?, *cond),
-            ControlOp::CallExternal { name, cond } => (Flow::External(name.clone()), *cond),
+            ControlOp::CallExternal { name, cond, args, result } => {
+                let args = args.iter().map(|a| self.array(a)).collect::<Result<_, _>>()?;
+                (Flow::External(External { name: name.clone(), args, result: self.dst(*result)? }), *cond)
+            }
             ControlOp::Exit { cond } => (Flow::Exit, *cond),
             ControlOp::Sync { bar, cond } => (Flow::Sync(self.bar(*bar)?), *cond),
             ControlOp::WarpSync { mode, cond } => {
@@ -494,6 +513,7 @@ impl Program {
         let mut refusals = vec![None; kernel.instructions.len()];
         let mut has_unsupported = false;
         let mut ordered = false;
+        let mut prints = false;
         for (at, inst) in kernel.instructions.iter().enumerate() {
             r.at = at;
             let mut kind = r.kind(inst)?;
@@ -506,6 +526,7 @@ impl Program {
                 kind = Kind::Flow(Box::new(FlowInst { flow: Flow::Refuse, cond, counter: NONE }));
             }
             has_unsupported |= matches!(inst.op, Op::Unsupported(_));
+            prints |= matches!(inst.op, Op::Control(ControlOp::CallExternal { .. }));
             if let Op::Memory(MemoryOp::Atomic { space: Space::Global, op, ty, dst, pdst, .. }) = &inst.op {
                 ordered |= order_matters(*op, *ty, dst.iter().any(Option::is_some) || pdst.is_some());
             }
@@ -551,8 +572,18 @@ impl Program {
         let stack_pointer = kernel.stack_pointer.map(|(s, v)| Ok::<_, SimError>((r.dst(Some(s))?, v))).transpose()?;
         let true_preds = kernel.true_preds.iter().map(|p| r.pdst(Some(*p))).collect::<Result<_, _>>()?;
         let layout = r.layout;
-        let program =
-            Program { insts, layout, banks, branches, loops, stack_pointer, true_preds, has_unsupported, ordered };
+        let program = Program {
+            insts,
+            layout,
+            banks,
+            branches,
+            loops,
+            stack_pointer,
+            true_preds,
+            has_unsupported,
+            ordered,
+            prints,
+        };
         Ok((program, refusals))
     }
 }

@@ -15,8 +15,10 @@ use lanescope_ir::LaneMask;
 use super::barrier::Barriers;
 use super::counters::Counters;
 use super::flow;
+use super::meeting::Meeting;
 use super::mem::Access;
 use super::poison::Poison;
+use super::printed::Printed;
 use super::program::{BarrierInst, Inst, Kind, NONE};
 use super::spin::Watch;
 use super::trace::Tracer;
@@ -50,6 +52,8 @@ pub(crate) struct Warp<C> {
     pub(crate) stores: u64,
     /// Result of the last reducing block barrier.
     pub(crate) result: u32,
+    /// Exchanges of lanes at different instructions that are under way.
+    pub(crate) meetings: Vec<Meeting>,
 }
 
 impl<C: Convergence> Warp<C> {
@@ -65,6 +69,7 @@ impl<C: Convergence> Warp<C> {
             stamp: 0,
             stores: 0,
             result: 0,
+            meetings: Vec::new(),
         };
         w.refresh();
         w
@@ -138,6 +143,7 @@ pub(crate) struct Env<'a> {
     /// Issues of the block.
     pub(crate) clock: &'a mut u64,
     pub(crate) hint: &'a mut usize,
+    pub(crate) printed: &'a mut Printed,
     pub(crate) trace: Option<&'a mut Tracer>,
     pub(crate) poison: Option<&'a mut Poison>,
 }
@@ -148,7 +154,7 @@ pub(crate) struct Tile<C> {
     pub(crate) warps: Vec<Warp<C>>,
     /// Index of the first warp in the block.
     pub(crate) first: u32,
-    local: Vec<Local>,
+    pub(crate) local: Vec<Local>,
     /// For each loop and row.
     pub(crate) loops: Vec<LoopState>,
     stamp: u64,
@@ -198,6 +204,7 @@ impl<C: Convergence> Tile<C> {
         for w in &mut self.warps {
             w.conv.reset(LaneMask(w.lanes), 0);
             (w.exited, w.stamp, w.result) = (0, 0, 0);
+            w.meetings.clear();
             w.refresh();
         }
     }
@@ -306,6 +313,9 @@ impl<C: Convergence> Tile<C> {
                     for r in runs.iter().step_by(rows::<C>()) {
                         let issue = self.issue(r);
                         flow::run(self, env, at, inst, op, issue)?;
+                        if C::MEETS && op.frees() {
+                            self.meet(env.block, issue.warp);
+                        }
                         if C::SPINS != Spins::Ignored {
                             self.look_for_spin(env, at, issue);
                         }
@@ -406,17 +416,24 @@ impl<C: Convergence> Tile<C> {
                     w.parked = w.conv.has_parked();
                 }
             }
-            Kind::Warp(op) => Across {
-                block: env.block,
-                file: &mut self.file,
-                at: place,
-                active: r.active,
-                exec,
-                uniform: inst.uniform,
-                clock: *env.clock + u64::from(offset),
-                result: w.result,
+            Kind::Warp(op) => {
+                let mut across = Across {
+                    block: env.block,
+                    file: &mut self.file,
+                    at: place,
+                    active: r.active,
+                    exec,
+                    uniform: inst.uniform,
+                    clock: *env.clock + u64::from(offset),
+                    result: w.result,
+                    meeting: None,
+                };
+                if C::MEETS && !w.meetings.is_empty() {
+                    Meeting::run(&mut w.meetings, &mut across, op);
+                } else {
+                    across.run(op);
+                }
             }
-            .run(op),
             Kind::Barrier(op) => {
                 let mask = |m: u32| LaneMask(m.into());
                 match op {

@@ -2,6 +2,7 @@
 
 use lanescope_ir::op::warp::{ReduceOp, ShuffleMode, SpecialReg, VoteMode, WarpOp};
 
+use super::meeting::Meeting;
 use super::program::WarpInst;
 use super::{BlockCx, Where};
 use crate::launch::{SHARED_WINDOW_HI, SM_COUNT};
@@ -21,6 +22,8 @@ pub(crate) struct Across<'a> {
     pub(crate) clock: u64,
     /// Result of the last reducing block barrier.
     pub(crate) result: u32,
+    /// The exchange, if lanes at other instructions take part in it, too.
+    pub(crate) meeting: Option<Meeting>,
 }
 
 /// What cannot be done, if anything.
@@ -89,11 +92,17 @@ fn value(reg: SpecialReg, a: &Asked) -> Option<u32> {
 
 impl Across<'_> {
     fn src(&self, w: &WarpInst, i: usize) -> Row {
+        if let Some(m) = &self.meeting {
+            return m.src.get(i).copied().unwrap_or(Row::ZERO);
+        }
         let constants = self.block.cx.program.layout.constants();
         w.src.get(i).map_or(Row::ZERO, |s| self.file.read(constants, s, self.at.index))
     }
 
     fn pred(&self, w: &WarpInst, i: usize) -> u32 {
+        if let Some(m) = &self.meeting {
+            return m.psrc.get(i).copied().unwrap_or(u32::MAX);
+        }
         w.psrc.get(i).map_or(u32::MAX, |p| self.file.pred(p, self.at.index))
     }
 
@@ -131,12 +140,12 @@ impl Across<'_> {
 
     /// Executes it.
     pub(crate) fn run(&mut self, w: &WarpInst) {
-        let exec = self.exec;
-        if exec == 0 {
+        if self.exec == 0 {
             return;
         }
+        let to = if self.uniform { u32::MAX } else { self.exec };
+        let exec = self.meeting.as_ref().map_or(self.exec, |m| m.lanes);
         let first = exec.trailing_zeros() as usize;
-        let to = if self.uniform { u32::MAX } else { exec };
         let any = |b: bool| if b { u32::MAX } else { 0 };
         match &w.op {
             WarpOp::Special { dst, reg } => {
@@ -215,7 +224,7 @@ impl Across<'_> {
                 let voters = exec & self.pred(w, 0);
                 let elected = voters.trailing_zeros() % 32;
                 self.write(w, 0, to, &Row::splat(elected));
-                self.write_pred(w, 0, exec, voters & voters.wrapping_neg());
+                self.write_pred(w, 0, to & exec, voters & voters.wrapping_neg());
             }
             // Measured for HMMA: unless every lane executes it nothing happens.
             WarpOp::Mma(_) | WarpOp::Transpose { .. } if exec != u32::MAX => {}

@@ -119,9 +119,53 @@ fn a_join_does_not_block_a_warp_barrier() {
     assert!(matches!(one_block(&kernel, Model::Stack, 32, 32), Err(SimError::Deadlock { .. })));
 }
 
+/// The same exchange in both arms of an if, with other registers: each lane gives and gets what its own instruction says,
+/// though the first arm's results overwrite what it gave.
+#[test]
+fn lanes_exchange_between_arms() {
+    let mut c = Code::default();
+    lane_id(&mut c, 0);
+    c.lane(IntFn::Add, 3, &[r(0), imm(100)]);
+    c.lane(IntFn::Add, 4, &[r(0), imm(200)]);
+    c.set(Cmp::Lt, 0, r(0), imm(12));
+    c.lane(IntFn::And, 1, &[r(0), imm(1)]);
+    c.set(Cmp::Ne, 1, r(1), imm(0));
+    let shuffle = |c: &mut Code, value: u16| {
+        let (mode, src) = (ShuffleMode::Bfly, r(value));
+        let op = WarpOp::Shuffle { mode, dst: Some(Slot(value)), pdst: None, src, lane: imm(8), clamp: imm(31) };
+        c.push(PredSrc::TRUE, Op::Warp(op))
+    };
+    let vote = |c: &mut Code, src: PredSrc| {
+        let op = WarpOp::Vote { mode: VoteMode::All, dst: Some(Slot(5)), pdst: None, src };
+        c.push(PredSrc::TRUE, Op::Warp(op))
+    };
+    let low = c.branch(p(0), 0);
+    sync(&mut c, u32::MAX);
+    let high_shuffle = shuffle(&mut c, 4);
+    sync(&mut c, u32::MAX);
+    vote(&mut c, p(1));
+    c.lane(IntFn::Add, 2, &[r(4), r(5)]);
+    let over = c.branch(PredSrc::TRUE, 0);
+    c.land(low);
+    sync(&mut c, u32::MAX);
+    let low_shuffle = shuffle(&mut c, 3);
+    sync(&mut c, u32::MAX);
+    vote(&mut c, p(1).not());
+    c.lane(IntFn::Add, 2, &[r(3), r(5)]);
+    c.land(over);
+    let end = c.here();
+    finish(&mut c, 2);
+    let ran = one_block(&c.kernel(), Model::Ipdom, 32, 32).unwrap();
+    let ballot = (0..32).filter(|l| (l % 2 == 1) == (*l >= 12)).fold(0u32, |m, l| m | 1 << l);
+    let given = |l: u32| if l < 12 { 100 + l } else { 200 + l };
+    assert_eq!(ran.words, (0..32).map(|l| given(l ^ 8).wrapping_add(ballot)).collect::<Vec<u32>>());
+    assert_eq!((ran.count(high_shuffle), ran.count(low_shuffle)), ((1, 20), (1, 12)));
+    assert_eq!(ran.count(end), (1, 32));
+}
+
 #[test]
 fn a_warp_barrier_that_nobody_completes_is_reported() {
-    // An exchange in both arms under one mask: values cannot pass between two instructions.
+    // Different exchanges in both arms under one mask.
     let mut c = Code::default();
     lane_id(&mut c, 0);
     c.set(Cmp::Lt, 0, r(0), imm(16));

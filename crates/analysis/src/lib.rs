@@ -13,6 +13,7 @@ pub mod graph;
 pub mod lint;
 pub mod lines;
 pub mod loops;
+pub mod model;
 pub mod regions;
 pub mod rules;
 mod survey;

@@ -8,8 +8,8 @@ pub mod check;
 pub mod json;
 mod layout;
 pub mod levels;
-pub mod model;
 pub mod printed;
+pub mod model;
 pub mod text;
 pub mod trace;
 

@@ -18,6 +18,8 @@ mod net;
 mod scalar;
 mod solve;
 mod step;
+#[cfg(test)]
+mod tests;
 mod value;
 mod verdict;
 mod witness;

@@ -2,8 +2,9 @@
 //!
 //! [`module()`] writes what [`parse()`](crate::parse()) reads to the same tree, spans and the tables of names apart:
 //! constants are folded, elements of arrays are addresses, initial values are laid out. Names that several blocks
-//! share stay apart, because blocks are written where they stood. A tree with errors prints, too; what could not be read
-//! is written as `?`.
+//! share stay apart, because everything is written in the order of its spans. So the tree must be one that was read, and
+//! read without diagnostics: an unknown directive is written as it stood, but on a line of its own, and what could not be
+//! read is written as `?`.
 
 mod body;
 mod data;

@@ -24,6 +24,7 @@ use declarations::VariableRange;
 use hashbrown::HashMap;
 use intern::Interner;
 use lexer::{Kind, Lexer, Token};
+use operands::Slot;
 use scope::{Bound, Frame, Names, Waiting};
 
 /// Searching for the nearest spelling takes time in proportion to the number of names.
@@ -185,6 +186,12 @@ impl<'a> Parser<'a> {
         self.variable_ranges.append(&mut self.frame.variable_ranges);
         for (function, use_) in std::mem::take(&mut self.open_uses) {
             if let Bound::Target(target) = self.names.binding(use_.name).bound {
+                if matches!(use_.slot, Slot::Table(..))
+                    && (use_.what == "function") != matches!(target, Target::Function(_))
+                {
+                    let text = self.names.interner.name(use_.name);
+                    self.report(Diagnostic::error(use_.span, format!("`{text}` is no {}", use_.what)));
+                }
                 if let Some(body) = self.module.functions[function as usize].body.as_mut() {
                     use_.slot.set(body, target);
                 }

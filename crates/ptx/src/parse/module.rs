@@ -503,6 +503,9 @@ impl<'a> Parser<'a> {
 
     fn unknown_warning(&mut self, span: Span) {
         let name = span.text(self.source);
+        if name.as_bytes().get(1).is_some_and(u8::is_ascii_digit) {
+            return self.report(Diagnostic::error(span, format!("`{}` is no directive", shorten(name))));
+        }
         let mut warning = Diagnostic::warning(span, format!("unknown directive `{}`", shorten(name)));
         if let Some(near) = crate::suggest::nearest(name, DIRECTIVES.iter().copied()) {
             warning = warning.note(format!("did you mean `{near}`?"));

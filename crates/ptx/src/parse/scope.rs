@@ -507,6 +507,8 @@ impl<'a> Parser<'a> {
             return;
         }
         let open = self.frame.open();
+        // Entries of tables that ask for something else.
+        let mut wrong = Vec::new();
         let mut index = self.names.waiting[name as usize];
         while let Some(waiting) = self.frame.waiting.get_mut(index as usize) {
             if waiting.span.start < open {
@@ -515,9 +517,16 @@ impl<'a> Parser<'a> {
             waiting.found = true;
             let slot = waiting.slot;
             index = waiting.before;
+            if matches!(slot, Slot::Table(..)) && !(waiting.what == "label" && matches!(target, Target::Label(_))) {
+                wrong.push((waiting.span, waiting.what));
+            }
             slot.set(&mut self.frame.body, target);
         }
         self.names.waiting[name as usize] = index;
+        for (at, what) in wrong {
+            let text = self.names.interner.name(name);
+            self.report(Diagnostic::error(at, format!("`{text}` is no {what}")));
+        }
     }
 
     /// The function is read: what is still unknown may be declared later in the module.

@@ -2,9 +2,9 @@
 //!
 //! [`launch`] reads launch files, [`module`] finds kernels in cubins, fatbins and libraries, [`run`] runs a launch
 //! and analyses its counters, [`compile`] calls the compilers that make machine code of CUDA C++ and PTX,
-//! [`levels`] puts PTX
-//! and SASS side by side, [`output`] writes buffers, [`disasm`] prints SASS. Reports are in `lanescope_report`.
+//! [`levels`] puts PTX and SASS side by side, [`check`] tells what can be told without running, [`output`] writes buffers, [`disasm`] prints SASS. Reports are in `lanescope_report`.
 
+pub mod check;
 pub mod compile;
 pub mod diagnostics;
 pub mod disasm;

@@ -10,15 +10,17 @@
 //! ```
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use lanescope_analysis::lint::Hazard;
 use lanescope_analysis::{Analysis, analyse};
 use lanescope_ir::{Kernel, LaneCounts, Profile};
 use lanescope_ptx::lower;
 use lanescope_report::Level;
 use lanescope_sass::kernel::{Geometry, launch_constants};
 use lanescope_sim::{
-    GlobalMemory, LOCAL_WINDOW, Launch, Model, Options, Outcome, Progress, SHARED_WINDOW, SimError, TraceEvent,
-    TraceRequest, Unknown, simulate,
+    CheckLog, GlobalMemory, LOCAL_WINDOW, Launch, Model, Options, Outcome, Progress, SHARED_WINDOW, SimError,
+    TraceEvent, TraceRequest, Unknown, simulate,
 };
 
 use crate::compile::{Built, Tools};
@@ -49,6 +51,8 @@ pub struct Settings {
     pub model: Option<Model>,
     /// Lanes of a warp: 32 unless given, or 64.
     pub warp_size: Option<u32>,
+    /// Check synchronisation and shared memory while running.
+    pub check: bool,
     /// Compilers for modules that are source.
     pub tools: Tools,
 }
@@ -87,7 +91,7 @@ pub enum RunError {
         error: Box<ModuleError>,
     },
     /// The simulator refused or stopped the launch.
-    #[error("{kernel}: {error}{}", place.as_ref().map(|p| format!("\n  source line: {p}")).unwrap_or_default())]
+    #[error("{kernel}: {error}{}{found}", place.as_ref().map(|p| format!("\n  source line: {p}")).unwrap_or_default())]
     Sim {
         /// The kernel.
         kernel: String,
@@ -95,6 +99,8 @@ pub enum RunError {
         error: Box<SimError>,
         /// Source line it is about.
         place: Option<String>,
+        /// What a checked run had found until then, as lines of text.
+        found: String,
     },
     /// A buffer that was asked for has bytes whose value is not known.
     #[error(
@@ -145,6 +151,8 @@ pub struct Ran {
     pub outcome: Outcome,
     /// What they mean.
     pub analysis: Analysis,
+    /// What was found by checking while running, with witnesses; these findings are among those of `analysis` too.
+    pub hazards: Vec<Hazard>,
     /// For each argument, its buffer after the run; `None` for scalars.
     pub buffers: Vec<Option<Array>>,
     launch: LaunchFile,
@@ -208,9 +216,11 @@ impl Prepared {
     /// Runs the launch. `progress` is told the number of blocks done and of all.
     pub fn run(self, progress: Option<Progress<'_>>) -> Result<Ran, RunError> {
         let demangled = demangle(&self.kernel.name);
+        let log = self.settings.check.then(|| Arc::new(CheckLog::new()));
         let fail = |kernel: &Kernel, error: SimError| {
+            let found = log.as_ref().map_or(String::new(), |log| found_text(&log.hazards(kernel)));
             let place = error.inst().and_then(|i| lanescope_analysis::words::at_line(kernel, i));
-            RunError::Sim { kernel: demangle(&kernel.name), error: Box::new(error), place }
+            RunError::Sim { kernel: demangle(&kernel.name), error: Box::new(error), place, found }
         };
         let mut memory = GlobalMemory::new();
         let mut words = Vec::new();
@@ -234,7 +244,7 @@ impl Prepared {
             block: self.launch.block,
             dynamic_shared: self.launch.dynamic_shared,
             bank0: bank0(&self.kernel, self.level, &self.launch, &words),
-            options: options(&self.settings, &self.kernel),
+            options: Options { check: log.clone(), ..options(&self.settings, &self.kernel) },
         };
         let mut outcome = simulate(&self.kernel, &launch, &mut memory, progress).map_err(|e| fail(&self.kernel, e))?;
         count_once(&self.kernel, &mut outcome.profile);
@@ -247,7 +257,10 @@ impl Prepared {
                 })
             })
             .collect();
-        let analysis = analyse(&self.kernel, &outcome.profile);
+        let mut analysis = analyse(&self.kernel, &outcome.profile);
+        let hazards = log.as_ref().map_or(Vec::new(), |log| log.hazards(&self.kernel));
+        analysis.findings.extend(hazards.iter().map(|h| h.finding.clone()));
+        analysis.findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
         Ok(Ran {
             kernel: self.kernel,
             demangled,
@@ -255,6 +268,7 @@ impl Prepared {
             built: self.built,
             outcome,
             analysis,
+            hazards,
             buffers,
             launch: self.launch,
         })
@@ -292,6 +306,16 @@ fn buffer_name(index: usize, arg: &launch::Arg) -> String {
         Some(name) => format!("argument {index} ({name})"),
         None => format!("argument {index}"),
     }
+}
+
+/// Findings for a message about a launch that failed.
+fn found_text(hazards: &[Hazard]) -> String {
+    hazards
+        .iter()
+        .map(|h| {
+            format!("\n  found until then: {} [{}] {}", h.finding.severity.name(), h.finding.rule, h.finding.message)
+        })
+        .collect()
 }
 
 fn options(settings: &Settings, kernel: &Kernel) -> Options {

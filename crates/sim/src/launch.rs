@@ -97,6 +97,8 @@ pub struct Options {
     pub merge_at_memory: bool,
     /// How lanes split and rejoin. Machine code needs [`Model::Barrier`], PTX one of the others.
     pub model: Model,
+    /// Check synchronisation and shared memory while running; what is found goes here. Warps of 32 lanes only.
+    pub check: Option<std::sync::Arc<crate::CheckLog>>,
     /// Lanes of a warp: 32, or 64 (the wavefronts of other machines) with PTX that does not depend on it.
     pub warp_size: u32,
 }
@@ -111,6 +113,7 @@ impl Default for Options {
             loops: true,
             merge_at_memory: true,
             model: Model::Barrier,
+            check: None,
             warp_size: 32,
         }
     }

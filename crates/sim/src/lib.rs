@@ -18,6 +18,7 @@ use lanescope_ir::{Kernel, Op};
 
 use convergence::{Convergence, JoinPoints};
 
+pub use exec::check::CheckLog;
 pub use error::{AccessKind, BadAccess, Nearest, Position, SimError, Site};
 pub use launch::{
     LOCAL_WINDOW, LOCAL_WINDOW_HI, Launch, Model, Options, Outcome, PrintedText, Progress, SHARED_WINDOW,

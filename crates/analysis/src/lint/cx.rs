@@ -44,7 +44,13 @@ pub(super) struct Parting<'a> {
 impl Parting<'_> {
     /// Whether it parts lanes of one warp.
     pub(super) fn splits_warps(&self) -> bool {
-        self.branch.level > Level::Warp && self.branch.verdict != Verdict::Never
+        let agree = match &self.branch.verdict {
+            Verdict::Never => true,
+            // Only the warps that split are listed.
+            Verdict::Lanes(lanes) => lanes.is_empty(),
+            _ => false,
+        };
+        self.branch.level > Level::Warp && !agree
     }
     /// Whether only the warp splits into which a bound falls.
     pub(super) fn is_boundary(&self) -> bool {
@@ -198,7 +204,7 @@ impl<'a> Cx<'a> {
                     let of = l.warp.map_or(String::new(), |w| format!(" of warp {w}"));
                     format!("{} {other}{of} {}", plural(other), if p.leaves { "leave" } else { "go the other way" })
                 }
-                None => "lanes part".into(),
+                None => "whole warps go different ways".into(),
             },
             Verdict::Boundary(_) => "the warp that the bound falls into splits".into(),
             Verdict::Data => format!("lanes part by data{}", self.source(&p.branch)),

@@ -162,6 +162,7 @@ fn own_locks(c: &Cx<'_>, lock: u32, addr: &Addr) -> bool {
     let Some(slot) = addr.base.read() else { return false };
     let Some(a) = c.uniformity.operand(lock, Operand::Slot(slot)) else { return false };
     a.level == Level::Lanes
+        && !a.lanes.is_empty()
         && a.lanes.iter().all(|(_, l)| {
             let mut values: Vec<u32> = l.to_vec();
             values.sort_unstable();

@@ -46,15 +46,10 @@ fn check(c: &mut Cx<'_>) {
 
 /// The branch that may keep lanes away which the operation counts on.
 fn culprit(c: &Cx<'_>, sync: &Sync) -> Option<u32> {
-    let mask = match sync.named {
-        Named::Lanes(m) if m.count() > 1 => m,
-        Named::Nobody if sync.kind == Kind::Shuffle && c.is_sass() => lanescope_ir::LaneMask::first(32),
+    match sync.named {
+        Named::Lanes(m) if m.count() > 1 => {}
+        Named::Nobody if sync.kind == Kind::Shuffle && c.is_sass() => {}
         _ => return None,
-    };
-    // Where the lanes are known exactly, they are all there: `mask-absent-lanes` has looked.
-    let known = c.uniformity.lanes(sync.at);
-    if !known.is_empty() && known.iter().all(|l| (l.there & c.existing(l.warp)).contains(mask & c.existing(l.warp))) {
-        return None;
     }
     let blames = |p: &&Parting<'_>| {
         let by_data = matches!(p.branch.verdict, Verdict::Data | Verdict::Paths);

@@ -140,7 +140,7 @@ fn launch(file: &Path, settings: &Settings, out: &mut Vec<Subject>) -> Result<()
 fn with_ptx(shown: &str, cubin: &[u8], ptx: &[u8], codes: &mut Vec<Code>) {
     let Some(sass) = codes.first() else { return };
     let name = sass.kernel.name.clone();
-    match module::load_ptx(shown, ptx, Some(&name), 32) {
+    match module::load_ptx(shown, ptx, Some(&name)) {
         Ok(kernel) => {
             let mut notes = Vec::new();
             let became = match levels::became(&sass.kernel, cubin, &kernel, ptx) {
@@ -188,14 +188,14 @@ impl Reading<'_> {
             .collect();
         // Errors of the text come from loading it, so that they are shown in one way.
         if kernels.is_empty() || !parsed.is_ok() {
-            module::load_ptx(&self.shown, bytes, None, 32)?;
+            module::load_ptx(&self.shown, bytes, None)?;
         }
         for name in kernels {
             if !wanted(self.settings, &name) {
                 self.names.push(name);
                 continue;
             }
-            match module::load_ptx(&self.shown, bytes, Some(&name), 32) {
+            match module::load_ptx(&self.shown, bytes, Some(&name)) {
                 Ok(kernel) => self.subject(vec![Code {
                     kernel,
                     level: Level::Ptx,

@@ -1,5 +1,6 @@
 //! Flags and commands. Exit codes: 0 done, 1 findings at or above `--fail-on`, 2 bad input or usage.
 
+mod check;
 mod disasm;
 mod explain;
 mod run;
@@ -28,6 +29,8 @@ struct Cli {
 enum Command {
     /// Run a kernel's machine code on the CPU and report where lanes were lost, by line and by branch.
     Run(run::Args),
+    /// Tell without running which branches split warps, and find faulty synchronisation.
+    Check(check::Args),
     /// Print the SASS of a cubin, fatbin, library or executable.
     Disasm(disasm::Args),
     /// Print the manual page of a rule; without a name, list the rules.
@@ -49,6 +52,7 @@ pub(crate) fn main() -> ExitCode {
     // Clap exits with 2 for usage errors and 0 for help, as we want it.
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Disasm(args) => disasm::run(&args),
         Command::Explain(args) => explain::run(&args),
     };

@@ -64,6 +64,10 @@ pub(super) struct Args {
     kernel: Option<String>,
     #[command(flatten)]
     tools: tools::Compilers,
+    /// Check synchronisation and shared memory while running: masks that name absent lanes, races, barriers that only some
+    /// threads come to, reads of what nobody wrote. Slower.
+    #[arg(long, conflicts_with_all = ["compare_levels", "trace"])]
+    check: bool,
     /// Exit with 1 if there is a finding of this severity or above.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
@@ -78,11 +82,22 @@ enum OnUnknown {
     Poison,
 }
 
+/// The severity from which on findings make the command fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FailOn {
+pub(super) enum FailOn {
     Info,
     Warning,
     Error,
+}
+
+impl From<FailOn> for Severity {
+    fn from(f: FailOn) -> Severity {
+        match f {
+            FailOn::Info => Severity::Info,
+            FailOn::Warning => Severity::Warning,
+            FailOn::Error => Severity::Error,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -129,6 +144,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
             Convergence::Stack => Model::Stack,
         }),
         warp_size: args.warp_size,
+        check: args.check,
         tools: args.tools.tools(),
     };
     if args.compare_levels {
@@ -159,11 +175,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     } else {
         show(args, &ran, &dir)?;
     }
-    let limit = args.fail_on.map(|f| match f {
-        FailOn::Info => Severity::Info,
-        FailOn::Warning => Severity::Warning,
-        FailOn::Error => Severity::Error,
-    });
+    let limit = args.fail_on.map(Severity::from);
     let fails = limit.is_some_and(|limit| ran.analysis.findings.iter().any(|f| f.severity >= limit));
     Ok(if fails { FINDINGS } else { 0 })
 }

@@ -5,12 +5,13 @@
 //! instructions that compute its condition and the loop it closes; [`sass_side`] follows the predicates of exactly these
 //! instructions to what they guard.
 
+mod became;
 mod ptx_side;
 mod sass_side;
 
 use std::path::{Path, PathBuf};
 
-use lanescope_analysis::{Analysis, Cfg};
+use lanescope_analysis::Analysis;
 use lanescope_report::Level;
 use lanescope_report::levels::{Branch, Comparison, Counts, LevelTotals, SCHEMA, Side, SourceLine};
 
@@ -18,6 +19,8 @@ use crate::launch::LaunchFile;
 use crate::module::{self, ModuleError};
 use crate::names::demangle;
 use crate::run::{Prepared, Ran, RunError, Settings};
+pub use became::Became;
+pub(crate) use became::became;
 use ptx_side::{PtxBranch, Readers};
 
 /// Why levels cannot be compared.
@@ -221,11 +224,6 @@ fn counts(analysis: &Analysis, ran: &Ran) -> Counts {
 fn conditional(ran: &Ran) -> u64 {
     let branches = ran.kernel.instructions.iter();
     branches.filter(|i| sass_side::is_branch(i) && lanescope_analysis::cfg::is_conditional(i)).count() as u64
-}
-
-/// The graph of a run's code.
-fn graph(ran: &Ran) -> Cfg {
-    Cfg::new(&ran.kernel)
 }
 
 /// Branches gathered by source line, in order of file and line.

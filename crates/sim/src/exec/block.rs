@@ -5,6 +5,7 @@ use std::cell::Cell;
 use lanescope_ir::LaneMask;
 
 use super::barrier::Barriers;
+use super::check::Checker;
 use super::counters::Counters;
 use super::poison::Poison;
 use super::printed::Printed;
@@ -41,6 +42,7 @@ pub(crate) struct Block<C> {
     pub(crate) resumed: u64,
     next: usize,
     hint: usize,
+    check: Option<Box<Checker>>,
     pub(crate) printed: Printed,
 }
 
@@ -52,6 +54,8 @@ impl<C: Convergence> Block<C> {
             (0..b.cx.warps).map(|w| LaneMask::first((threads - w * C::LANES).min(C::LANES)).0).collect();
         let n = TILE / rows::<C>();
         let tiles = lanes.chunks(n).enumerate().map(|(i, l)| Tile::new(b, plan, (i * n) as u32, l)).collect();
+        let existing = || lanes.iter().map(|&l| l as u32).collect::<Vec<_>>();
+        let check = b.cx.check.filter(|_| C::LANES == 32).map(|_| Box::new(Checker::new(b, &existing())));
         Block {
             tiles,
             shared: vec![Cell::new(0); b.cx.shared_size.div_ceil(4) as usize],
@@ -61,6 +65,7 @@ impl<C: Convergence> Block<C> {
             resumed: 0,
             next: 0,
             hint: 0,
+            check,
             printed: Printed::default(),
         }
     }
@@ -72,6 +77,13 @@ impl<C: Convergence> Block<C> {
         self.barriers.clear(&self.lanes);
         (self.clock, self.next) = (0, 0);
         self.printed = Printed::default();
+    }
+
+    /// Hands over what the block's checker has found.
+    pub(crate) fn finish_check(&mut self, b: &BlockCx<'_>) {
+        if let (Some(check), Some(log)) = (&mut self.check, b.cx.check) {
+            log.add(check.finish(b));
+        }
     }
 
     /// Lanes of a warp.
@@ -95,6 +107,7 @@ impl<C: Convergence> Block<C> {
                 return Err(SimError::Deadlock { block: b.id, waiting: self.positions(b) });
             }
             self.tiles.iter_mut().for_each(|t| t.leave_loops(counters));
+            self.finish_check(b);
             return Ok(Turn::Done);
         };
         let mut env = Env {
@@ -107,6 +120,7 @@ impl<C: Convergence> Block<C> {
             printed: &mut self.printed,
             trace,
             poison,
+            check: self.check.as_deref_mut(),
         };
         self.tiles[at].run(&mut env, budget.min(TURN))?;
         self.next = (at + 1) % n;

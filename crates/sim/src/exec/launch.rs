@@ -253,6 +253,7 @@ impl<C: Convergence> Job<'_, C> {
                     return Turn::Stuck;
                 }
                 Err(error) => {
+                    flight.block.finish_check(&b);
                     self.queue.fail(flight.linear, error, self.cx.shadow.is_none());
                     return Turn::Done;
                 }
@@ -348,6 +349,7 @@ pub(crate) fn simulate<C: Convergence>(
         refusals: &refusals,
         memory,
         shadow: None,
+        check: options.check.as_deref(),
         atomics: &atomics,
         grid: launch.grid,
         block: launch.block,
@@ -362,6 +364,7 @@ pub(crate) fn simulate<C: Convergence>(
         let result = all_blocks::<C>(&Cx { shadow: Some(&shadow), ..ordered }, plan, launch, threads, progress, None);
         if shadow.conflict() {
             memory.restore(&content);
+            options.check.iter().for_each(|log| log.clear());
         } else {
             harvest = Some(result?);
         }

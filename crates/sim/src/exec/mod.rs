@@ -6,6 +6,7 @@
 pub(crate) mod atomic;
 pub(crate) mod barrier;
 pub(crate) mod block;
+pub(crate) mod check;
 mod copy;
 pub(crate) mod counters;
 pub(crate) mod external;
@@ -43,6 +44,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) memory: &'a GlobalMemory,
     /// Only while blocks run in parallel.
     pub(crate) shadow: Option<&'a Shadow>,
+    /// Where findings go, if the run is checked.
+    pub(crate) check: Option<&'a check::CheckLog>,
     /// Held by reductions of global memory while blocks run in parallel.
     pub(crate) atomics: &'a Mutex<()>,
     pub(crate) grid: [u32; 3],

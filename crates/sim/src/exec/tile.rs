@@ -13,6 +13,7 @@ use std::cell::Cell;
 use lanescope_ir::LaneMask;
 
 use super::barrier::Barriers;
+use super::check::Checker;
 use super::counters::Counters;
 use super::flow;
 use super::meeting::Meeting;
@@ -146,6 +147,7 @@ pub(crate) struct Env<'a> {
     pub(crate) printed: &'a mut Printed,
     pub(crate) trace: Option<&'a mut Tracer>,
     pub(crate) poison: Option<&'a mut Poison>,
+    pub(crate) check: Option<&'a mut Checker>,
 }
 
 /// Warps in lockstep.
@@ -274,7 +276,7 @@ impl<C: Convergence> Tile<C> {
         }
         let issues = (runs.len() / rows::<C>()) as u64;
         env.counters.issue(pc, end, issues, lanes, missing, exited);
-        if env.trace.is_some() || env.poison.is_some() {
+        if env.trace.is_some() || env.poison.is_some() || env.check.is_some() {
             self.body::<true>(env, pc, end, runs)?;
         } else {
             self.body::<false>(env, pc, end, runs)?;
@@ -480,7 +482,7 @@ impl<C: Convergence> Tile<C> {
         Ok(())
     }
 
-    /// Traces the instruction and follows unknown values.
+    /// Traces the instruction, follows unknown values, checks synchronisation.
     #[cold]
     fn watch(&mut self, env: &mut Env<'_>, at: u32, inst: &Inst, runs: &[Run]) -> Result<(), SimError> {
         for r in runs {
@@ -496,6 +498,10 @@ impl<C: Convergence> Tile<C> {
             if let Some(poison) = env.poison.as_deref_mut() {
                 let exec = r.active & self.file.pred(&inst.guard, r.warp);
                 poison.step(env.block, &self.file, place, inst, r.active, exec)?;
+            }
+            if let Some(check) = env.check.as_deref_mut() {
+                let exec = r.active & self.file.pred(&inst.guard, r.warp);
+                check.step(env.block, &self.file, place, inst, r.active, exec);
             }
         }
         Ok(())

@@ -277,7 +277,7 @@ impl Across<'_> {
 }
 
 /// The lane SHFL reads for lane `l`, and whether it is in range.
-fn shuffle_lane(mode: ShuffleMode, l: u32, b: u32, c: u32) -> (u32, bool) {
+pub(crate) fn shuffle_lane(mode: ShuffleMode, l: u32, b: u32, c: u32) -> (u32, bool) {
     let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
     let max = l & segment | clamp & !segment;
     let min = l & segment;

@@ -29,7 +29,7 @@ fn launches(folder: &Path) -> Vec<PathBuf> {
 fn run(path: &Path, ptx: &Path, settings: &Settings) -> Result<Ran, String> {
     let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
     let mut launch = launch::parse(&path.display().to_string(), &text).map_err(|e| e.to_string())?;
-    launch.module = ptx.display().to_string();
+    launch.module = ptx.to_path_buf();
     launch.arch = None;
     let dir = path.parent().map(Path::to_path_buf).unwrap_or_default();
     Prepared::new(launch, dir, settings).and_then(|p| p.run(None)).map_err(|e| e.to_string())
@@ -45,7 +45,7 @@ fn differences(path: &Path, ran: &Ran, open: &dyn Fn(usize) -> bool) -> Option<S
         }
         let want = npy::read(&std::fs::read(&file).unwrap()).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
         let got = ran.output(k).unwrap().unwrap();
-        let size = want.dtype.size();
+        let size = want.item.max(1);
         let mut pairs = got.data.chunks(size).zip(want.data.chunks(size)).enumerate();
         if let Some((i, (a, b))) = pairs.find(|(i, (a, b))| a != b && !open(*i)) {
             return Some(format!("argument {k}, element {i}: {a:x?} for {b:x?}"));
@@ -99,6 +99,10 @@ fn warps_of_64_compute_the_same_where_the_code_permits() {
         let ptx = root().join(format!("tests/data/ptx/groundtruth/{number}.ptx"));
         for path in launches(&folder) {
             let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            // Without recorded outputs: locks that end in a deadlock on a stack.
+            if !(0..16).any(|k| path.with_file_name(format!("{name}.arg{k}.expected.npy")).exists()) {
+                continue;
+            }
             for model in [Model::Ipdom, Model::Stack] {
                 let settings = Settings {
                     warp_size: Some(64),
@@ -193,7 +197,7 @@ fn kernels_print_the_same_from_ptx_and_machine_code() {
 fn a_failed_assertion_names_itself() {
     for module in ["assert.ptx", "assert.sm_90.cubin"] {
         let error = printed(module, "check", 32, "", &Settings::default()).unwrap_err();
-        let want = "kernel.cu:3: check: assertion `x[t] != 5` failed for thread 5,0,0 of the block at ";
+        let want = "kernel.cu:3: void check(const int *, int *): assertion `x[t] != 5` failed for thread 5,0,0 of the block at ";
         assert!(error.contains(want), "{module}: {error}");
     }
 }

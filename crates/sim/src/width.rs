@@ -3,7 +3,7 @@
 //! What threads compute must not depend on the size. So a kernel that names sets of lanes in 32 bits, or moves values
 //! between the lanes of a warp, is refused as a whole, also if it would not reach the instruction.
 
-use lanescope_ir::op::control::ControlOp;
+use lanescope_ir::op::control::{ControlOp, WarpSyncMode};
 use lanescope_ir::op::memory::MemoryOp;
 use lanescope_ir::op::warp::{SpecialReg, WarpOp};
 use lanescope_ir::{Kernel, Op};
@@ -39,6 +39,7 @@ fn needs_32(op: &Op) -> Option<&'static str> {
     const MASK: &str = "has a set of lanes in 32 bits";
     const VALUES: &str = "moves values between the lanes of a warp of 32";
     match op {
+        Op::Control(ControlOp::WarpSync { mode: WarpSyncMode::All, .. }) => None,
         Op::Control(ControlOp::WarpSync { .. }) => Some(MASK),
         Op::Memory(MemoryOp::LoadMatrix { .. } | MemoryOp::StoreMatrix { .. }) => Some(VALUES),
         Op::Control(_) | Op::Lane(_) | Op::Memory(_) | Op::Nop | Op::Unsupported(_) => None,

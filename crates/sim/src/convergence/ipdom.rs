@@ -401,7 +401,12 @@ impl<const TURNS: bool, const LANES: u32> Convergence for PostDominator<TURNS, L
         let Path { pc, mask: group, join, .. } = self.running;
         let exchange = self.points.exchange(pc);
         let live = self.live;
-        for p in parts.iter().filter(|p| !group.contains(p.wanted & live)) {
+        let here = |p: &&SyncPart| group.contains(p.wanted & live);
+        if exchange.is_some() && parts.iter().filter(here).count() > 1 {
+            // The lanes of each mask exchange among themselves, though all go on as one group.
+            self.met.extend(parts.iter().filter(here).map(|p| vec![Group { pc: next, mask: p.lanes }]));
+        }
+        for p in parts.iter().filter(|p| !here(p)) {
             let lanes = self.take(p.lanes, next);
             if !lanes.is_empty() {
                 self.held.push(Held { lanes, pc, next, join, hold: Hold::WarpSync { wanted: p.wanted, exchange } });

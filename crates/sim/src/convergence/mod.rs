@@ -205,7 +205,7 @@ pub trait Convergence: Sized + Clone + Send {
     /// ENDCOLLECTIVE.
     fn end_collective(&mut self, next: u32);
     /// Groups that were let go together since the last time of asking and stand before an exchange of values, each at an
-    /// instruction of its own: they exchange as one. Asked after every operation that may end a wait.
+    /// instruction of its own: they exchange as one, and with nobody else. Asked after every operation that may end a wait.
     fn met(&mut self) -> Vec<Vec<Group>> {
         Vec::new()
     }

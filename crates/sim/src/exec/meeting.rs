@@ -1,4 +1,5 @@
-//! Exchanges in which lanes take part that stand at different instructions: a shuffle in each arm of a branch, say.
+//! Exchanges in which lanes take part that stand at different instructions: a shuffle in each arm of a branch, say. And
+//! exchanges of the lanes of one mask in a group that has lanes of several.
 //!
 //! Once their lanes are together, the groups go on one after the other, each with the instruction that it stands at. What
 //! they give to the exchange is taken before the first of them runs and writes to its registers.
@@ -49,7 +50,9 @@ impl<C: Convergence> Tile<C> {
     pub(crate) fn meet(&mut self, block: &BlockCx<'_>, warp: u32) {
         for groups in self.warps[warp as usize].conv.met() {
             let meeting = self.gather(block, warp, &groups);
-            self.warps[warp as usize].meetings.push(meeting);
+            if meeting.left != 0 {
+                self.warps[warp as usize].meetings.push(meeting);
+            }
         }
     }
 

@@ -5,6 +5,9 @@
 //! where they begin, `LANESCOPE_RANDOM_ARCHS` for what they are assembled (separated by commas). Of a program with a
 //! difference the message names what is left of it when all that does not matter is left out.
 //!
+//! Of the first 10,000 programs all gave equal outputs for sm_80 and sm_90. Of the first 1,000 all did for sm_100, and all
+//! but those in `KNOWN` for sm_120.
+//!
 //! What PTX leaves open is not generated: division by zero, exchanges between lanes that have gone different ways,
 //! the order of atomics whose result is used, payloads of NaN moved to integers.
 
@@ -26,7 +29,22 @@ const BATCH: u64 = 50;
 const ARCHS: &str = "sm_80,sm_90";
 
 /// Programs whose difference is known and not the simulator's, with the architectures and the reason.
-const KNOWN: [(u64, &[&str], &str); 0] = [];
+const KNOWN: &[(u64, &[&str], &str)] = &[
+    (2, &["sm_120"], SUB_SAT),
+    (10, &["sm_120"], SUB_SAT),
+    (38, &["sm_120"], SUB_SAT),
+    (134, &["sm_120"], SUB_SAT),
+    (141, &["sm_120"], SUB_SAT),
+    (229, &["sm_120"], SUB_SAT),
+    (485, &["sm_120"], SUB_SAT),
+    (508, &["sm_120"], SUB_SAT),
+    (616, &["sm_120"], SUB_SAT),
+    (730, &["sm_120"], SUB_SAT),
+    (980, &["sm_120"], SUB_SAT),
+];
+
+/// `IADD3 R2, RZ, -R2; VIADD.S32.ISAT R1, R1, R2`, which has no negative of the smallest integer. At `-O0` it is right.
+const SUB_SAT: &str = "ptxas 12.9 makes of a saturating subtraction an addition of the negative";
 
 #[test]
 fn same_outputs() {

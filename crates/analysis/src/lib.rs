@@ -3,7 +3,7 @@
 //! The control-flow graph ([`cfg`]), dominators ([`dom`]), natural loops ([`loops`]) and the regions in which a
 //! branch keeps lanes apart ([`regions`]) come from the code alone. [`attribution`] joins them with a
 //! [`Profile`](lanescope_ir::Profile): every lane slot that did no work gets a cause, and the parts add up to
-//! the whole exactly. [`rules`] turn that into findings. No I/O, and no knowledge of how counts were obtained.
+//! the whole exactly. [`reconvergence`] asks of any code where lanes rejoin, without counters. [`rules`] turn that into findings. No I/O, and no knowledge of how counts were obtained.
 
 pub mod apportion;
 pub mod attribution;
@@ -14,6 +14,7 @@ pub mod lint;
 pub mod lines;
 pub mod loops;
 pub mod model;
+pub mod reconvergence;
 pub mod regions;
 pub mod rules;
 mod survey;

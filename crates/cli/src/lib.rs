@@ -2,7 +2,9 @@
 //!
 //! [`launch`] reads launch files, [`module`] finds kernels in cubins, fatbins and libraries, [`run`] runs a launch
 //! and analyses its counters, [`compile`] calls the compilers that make machine code of CUDA C++ and PTX,
-//! [`levels`] puts PTX and SASS side by side, [`check`] tells what can be told without running, [`output`] writes buffers, [`disasm`] prints SASS. Reports are in `lanescope_report`.
+//! [`levels`] puts PTX and SASS side by side, [`check`] tells what can be told without running, [`survey`] counts where
+//! lanes rejoin in any amount of machine code, [`output`] writes files, [`disasm`] prints SASS. Reports are in
+//! `lanescope_report`.
 
 pub mod check;
 pub mod compile;
@@ -17,6 +19,7 @@ pub mod npy;
 pub mod output;
 pub mod run;
 pub mod sources;
+pub mod survey;
 
 pub use lanescope_analysis as analysis;
 pub use lanescope_ir as ir;

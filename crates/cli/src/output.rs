@@ -1,4 +1,4 @@
-//! Files written after a run: each whole or not at all.
+//! Files that commands write: each whole or not at all.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -46,6 +46,11 @@ pub fn outs(ran: &Ran, dir: &Path) -> Result<Vec<PathBuf>, OutputError> {
         }
     }
     write_all(files)
+}
+
+/// Writes one file.
+pub fn write_file(path: &Path, bytes: Vec<u8>) -> Result<(), OutputError> {
+    write_all(vec![(path.to_owned(), bytes)]).map(|_| ())
 }
 
 fn write_all(files: Vec<(PathBuf, Vec<u8>)>) -> Result<Vec<PathBuf>, OutputError> {

@@ -6,6 +6,7 @@
 
 pub mod counts;
 pub mod finding;
+pub mod flow;
 pub mod ids;
 pub mod kernel;
 pub mod mask;

@@ -10,6 +10,7 @@ mod layout;
 pub mod levels;
 pub mod printed;
 pub mod model;
+pub mod survey;
 pub mod text;
 pub mod trace;
 

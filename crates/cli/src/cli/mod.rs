@@ -4,6 +4,7 @@ mod check;
 mod disasm;
 mod explain;
 mod run;
+mod survey;
 mod tools;
 
 use std::io::Write;
@@ -33,6 +34,8 @@ enum Command {
     Check(check::Args),
     /// Print the SASS of a cubin, fatbin, library or executable.
     Disasm(disasm::Args),
+    /// Count what steers control flow in machine code, and where lanes rejoin, by architecture.
+    Survey(survey::Args),
     /// Print the manual page of a rule; without a name, list the rules.
     Explain(explain::Args),
 }
@@ -54,6 +57,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Disasm(args) => disasm::run(&args),
+        Command::Survey(args) => survey::run(&args),
         Command::Explain(args) => explain::run(&args),
     };
     match result {

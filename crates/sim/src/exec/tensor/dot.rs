@@ -167,7 +167,7 @@ impl Rule {
         }
         let whole = if self.half { 10 } else { 23 };
         // The leading one adds itself to the exponent; a subnormal number has none.
-        (((exponent - lowest) as u32) << whole) + ((kept << (whole as i32 - mantissa)) as u32)
+        (((exponent - lowest) as u32) << whole) + ((kept << (whole - mantissa)) as u32)
     }
 }
 

@@ -12,6 +12,9 @@ use crate::rows::{LANES, Row};
 /// Columns of B.
 const N: usize = Shape::N as usize;
 
+/// Adds the products of a row of A and a column of B to an element.
+type Dot<'f> = &'f mut dyn FnMut(&mut u64, &[u64], &[u64]);
+
 /// D, word by word, from the words of A, B and C in the order in which the operation lists them.
 pub(super) fn multiply(op: &Mma, words: &[Row]) -> Vec<Row> {
     let Some([na, nb, nc]) = Mma::words(op.shape, op.a_type, op.b_type, op.sum) else { return Vec::new() };
@@ -26,7 +29,7 @@ pub(super) fn multiply(op: &Mma, words: &[Row]) -> Vec<Row> {
     let (bits, k) = if bits == 1 { (32, k / 32) } else { (bits, k) };
     let (a, b) = (elements(a, m, k, bits), elements(b, N, k, bits));
     let mut sums = pairs(c, m, op.sum.bits());
-    let mut dots = |f: &mut dyn FnMut(&mut u64, &[u64], &[u64])| {
+    let mut dots = |f: Dot<'_>| {
         for (at, sum) in sums.iter_mut().enumerate() {
             f(sum, &a[at / N * k..][..k], &b[at % N * k..][..k]);
         }

@@ -57,6 +57,18 @@ link '*/nvidia/cu13/include' include-13
 link '*/nvidia/cuda_cccl/include' cccl-12.9
 link '*/nvidia/cu13/include/cccl' cccl-13
 
+# Later disassemblers know nothing older than sm_75; the last that does comes inside a wheel.
+if [ ! -x "$dir/bin/nvdisasm-12.8" ]; then
+    triton=$(mktemp -d)
+    "$dir/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+        --python-version 3.11 --platform manylinux_2_27_x86_64 --platform manylinux_2_28_x86_64 \
+        --dest "$triton" triton==3.5.1
+    python3 -m zipfile -e "$triton"/*.whl "$triton"
+    install -m 755 "$triton/triton/backends/nvidia/bin/nvdisasm" "$dir/bin/nvdisasm-12.8"
+    rm -rf "$triton"
+fi
+echo "$dir/bin/nvdisasm-12.8"
+
 if [ -n "$wheel" ] && [ "$(cat "$dir/wheel.txt" 2>/dev/null || true)" != "$wheel" ]; then
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use lanescope_sass::container::{self, Compression, Entry, EntryKind, Function, LineKind, Lines, Module};
 use lanescope_sass::isa::{Arch, Decoder};
+use lanescope_sass::isa64;
 use serde::Serialize;
 
 use crate::module::{ModuleError, no_kernel};
@@ -13,6 +14,9 @@ use crate::names::{base_name, demangle};
 const INDENT: usize = 19;
 /// Column of the encoding.
 const ENCODING: usize = 79;
+
+/// Said of code of sm_50 to sm_62.
+const NARROW: &str = "control flow is decoded in full; of other instructions only guard and name are";
 
 /// What to show.
 #[derive(Clone, Debug, Default)]
@@ -99,7 +103,10 @@ fn functions(entry: &Entry<'_>) -> Result<Vec<FunctionLine>, container::Error> {
             name: f.name.to_string(),
             demangled: demangle(&f.name),
             kernel: f.is_kernel(),
-            instructions: f.text.len() / 16,
+            instructions: match isa64::is_narrow(module.arch.sm.into()) {
+                true => isa64::Code::new(f.text).count(),
+                false => f.text.len() / 16,
+            },
             registers: f.registers,
         })
         .collect())
@@ -137,6 +144,9 @@ pub struct Disassembly {
     pub demangled: String,
     /// Whether it can be launched.
     pub kernel: bool,
+    /// What is left out of the text, if something is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
     /// Its instructions.
     pub instructions: Vec<Instruction>,
 }
@@ -148,8 +158,8 @@ pub struct Instruction {
     pub pc: u32,
     /// Its text; for an encoding that is not known, a `.unknown` line with the raw bits.
     pub text: String,
-    /// The encoding, as two 64-bit words, low first.
-    pub raw: [String; 2],
+    /// The encoding, as two 64-bit words, low first; before sm_70 as one.
+    pub raw: Vec<String>,
     /// Source file.
     pub file: Option<String>,
     /// Source line.
@@ -173,15 +183,17 @@ pub fn disassemble(
         cubins += 1;
         let data = entry.bytes().map_err(fail)?;
         let module = Module::parse(&data).map_err(fail)?;
-        let arch = match Arch::from_sm(module.arch.sm.into()) {
-            Ok(arch) => arch,
+        let narrow = isa64::is_narrow(module.arch.sm.into());
+        let decoder = match Arch::from_sm(module.arch.sm.into()) {
+            _ if narrow => None,
+            Ok(arch) => Some(
+                Decoder::new(arch).map_err(|e| ModuleError::Load { path: path.into(), error: Box::new(e.into()) })?,
+            ),
             Err(e) => {
                 first_error.get_or_insert(ModuleError::Arch(e));
                 continue;
             }
         };
-        let decoder =
-            Decoder::new(arch).map_err(|e| ModuleError::Load { path: path.into(), error: Box::new(e.into()) })?;
         let lines = module.lines(LineKind::Source).ok();
         for f in &module.functions {
             let demangled = demangle(&f.name);
@@ -197,7 +209,8 @@ pub fn disassemble(
                 name: f.name.to_string(),
                 demangled,
                 kernel: f.is_kernel(),
-                instructions: instructions(&decoder, f, lines.as_ref()),
+                note: narrow.then_some(NARROW),
+                instructions: instructions(decoder.as_ref(), f, lines.as_ref()),
             };
             each(item).map_err(ModuleError::Write)?;
         }
@@ -218,24 +231,25 @@ pub fn disassemble(
     Ok(shown)
 }
 
-fn instructions(decoder: &Decoder, f: &Function<'_>, lines: Option<&Lines>) -> Vec<Instruction> {
+/// The instructions of a function; without a decoder those of 64 bits.
+fn instructions(decoder: Option<&Decoder>, f: &Function<'_>, lines: Option<&Lines>) -> Vec<Instruction> {
+    let line = |pc: u32, text: String, raw: Vec<String>| {
+        let place = lines.and_then(|l| l.frames(f.section, pc.into()).next());
+        Instruction { pc, text, raw, file: place.as_ref().map(|p| p.path()), line: place.as_ref().map(|p| p.line) }
+    };
+    let hex = |word: u64| format!("0x{word:016x}");
+    let Some(decoder) = decoder else {
+        let text = |pc, raw| isa64::decode(pc, raw).map_or_else(|_| format!(".unknown {}", hex(raw)), |d| d.to_string());
+        return isa64::Code::new(f.text).map(|(pc, raw)| line(pc, text(pc, raw), vec![hex(raw)])).collect();
+    };
     let mut out = Vec::with_capacity(f.text.len() / 16);
-    for (pc, word) in (0u32..).step_by(16).zip(f.text.chunks_exact(16)) {
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(word);
-        let raw = u128::from_le_bytes(bytes);
+    for (pc, word) in (0u32..).step_by(16).zip(f.text.as_chunks::<16>().0) {
+        let raw = u128::from_le_bytes(*word);
         let text = match decoder.decode(pc, raw) {
             Ok(inst) => inst.to_string(),
             Err(_) => format!(".unknown 0x{raw:032x}"),
         };
-        let place = lines.and_then(|l| l.frames(f.section, pc.into()).next());
-        out.push(Instruction {
-            pc,
-            text,
-            raw: [format!("0x{:016x}", raw as u64), format!("0x{:016x}", (raw >> 64) as u64)],
-            file: place.as_ref().map(|p| p.path()),
-            line: place.as_ref().map(|p| p.line),
-        });
+        out.push(line(pc, text, vec![hex(raw as u64), hex((raw >> 64) as u64)]));
     }
     out
 }
@@ -245,6 +259,9 @@ pub fn text(item: &Disassembly, hex: bool) -> String {
     let mut out = String::new();
     let kind = if item.kernel { "kernel" } else { "device function" };
     let _ = writeln!(out, "// {kind} {} ({})", item.demangled, item.arch);
+    if let Some(note) = item.note {
+        let _ = writeln!(out, "// {note}");
+    }
     let _ = writeln!(out, "{}:", item.name);
     let mut before = None;
     for i in &item.instructions {
@@ -259,7 +276,11 @@ pub fn text(item: &Disassembly, hex: bool) -> String {
         let indent = INDENT.saturating_sub(guard);
         let line = format!("        /*{:04x}*/{:indent$}{} ;", i.pc, "", i.text);
         if hex {
-            let _ = writeln!(out, "{line:ENCODING$}/* {} */\n{:ENCODING$}/* {} */", i.raw[0], "", i.raw[1]);
+            let mut line = line;
+            for raw in &i.raw {
+                let _ = writeln!(out, "{line:ENCODING$}/* {raw} */");
+                line.clear();
+            }
         } else {
             let _ = writeln!(out, "{line}");
         }
@@ -273,11 +294,15 @@ fn open<'a>(path: &str, bytes: &'a [u8]) -> Result<container::Container<'a>, Mod
 
 fn chosen<'f, 'a>(file: &'f container::Container<'a>, request: &Request) -> Result<Vec<&'f Entry<'a>>, ModuleError> {
     let Some(text) = &request.arch else { return Ok(file.entries.iter().collect()) };
-    let arch: Arch = text.parse()?;
+    let number = text.strip_prefix("sm_").unwrap_or(text);
+    let sm = match number.parse() {
+        Ok(sm) if isa64::is_narrow(sm) => sm,
+        _ => text.parse::<Arch>()?.sm(),
+    };
     let letter = text.ends_with(['a', 'f']);
     Ok(file
         .entries
         .iter()
-        .filter(|e| u32::from(e.arch.sm) == arch.sm() && (!letter || e.arch.to_string() == arch.to_string()))
+        .filter(|e| u32::from(e.arch.sm) == sm && (!letter || e.arch.to_string() == format!("sm_{number}")))
         .collect())
 }

@@ -31,6 +31,9 @@ const NONE: u32 = u32::MAX;
 const CLOSED: u32 = u32::MAX - 1;
 const BARRIERS: usize = 16;
 
+/// A side of a split, by its first block, or a join; and whether it is a join.
+type Label = (u32, bool);
+
 /// A point where lanes part.
 #[derive(Clone, Debug)]
 pub(super) struct Split {
@@ -157,7 +160,13 @@ impl Apart {
             for (t, state) in edges {
                 let mut changed = false;
                 for (old, new) in ins[t as usize].iter_mut().zip(state) {
-                    let met = if *old == NONE || *old == new { new } else if new == NONE { *old } else { CLOSED };
+                    let met = if *old == NONE || *old == new {
+                        new
+                    } else if new == NONE {
+                        *old
+                    } else {
+                        CLOSED
+                    };
                     changed |= *old != met;
                     *old = met;
                 }
@@ -214,7 +223,8 @@ impl Apart {
             let memory = |i: &lanescope_ir::Instruction| {
                 matches!(i.op, Op::Memory(MemoryOp::Load { .. } | MemoryOp::Atomic { .. }) | Op::Warp(_))
             };
-            let step = |i: &lanescope_ir::Instruction| matches!(&i.op, Op::Lane(op) if i.guard.is_true() && is_step(op));
+            let step =
+                |i: &lanescope_ir::Instruction| matches!(&i.op, Op::Lane(op) if i.guard.is_true() && is_step(op));
             let (wait, step) = (code.iter().any(memory), code.iter().any(step));
             if !wait && !step {
                 continue;
@@ -406,10 +416,10 @@ impl Apart {
     }
 
     /// Labels of the blocks of an area and of those it stops at: the label, and whether it is that of a join.
-    fn spread(&mut self, net: &Net, area: &Area, block: u32) -> HashMap<u32, (u32, bool)> {
-        let mut labels: HashMap<u32, (u32, bool)> = HashMap::new();
+    fn spread(&mut self, net: &Net, area: &Area, block: u32) -> HashMap<u32, Label> {
+        let mut labels: HashMap<u32, Label> = HashMap::new();
         // What comes in from each predecessor.
-        let mut incoming: HashMap<u32, Vec<(u32, (u32, bool))>> = HashMap::new();
+        let mut incoming: HashMap<u32, Vec<(u32, Label)>> = HashMap::new();
         let mut heap: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
         let many = area.edges.len() > 1;
         for (i, &t) in area.edges.iter().enumerate() {
@@ -428,7 +438,11 @@ impl Apart {
             let Some(list) = incoming.get(&b) else { continue };
             let Some(&(_, one)) = list.first() else { continue };
             let old = labels.get(&b).copied();
-            let label = if old == Some((b, true)) || list.iter().any(|l| l.1 != one) || self.exhausted { (b, true) } else { one };
+            let label = if old == Some((b, true)) || list.iter().any(|l| l.1 != one) || self.exhausted {
+                (b, true)
+            } else {
+                one
+            };
             if old == Some(label) {
                 continue;
             }
@@ -573,5 +587,6 @@ fn is_step(op: &lanescope_ir::op::LaneOp) -> bool {
     let words = if matches!(op.f, LaneFn::Int(IntFn::Add64 { .. })) { [0, 2, 2] } else { [0, 1, 2] };
     let own = |i: usize| op.src[i].kind == SrcKind::Slot(d) && op.src[i].modifier == SrcMod::None;
     let number = |i: usize| matches!(op.src[i].kind, SrcKind::Imm(n) if n != 0);
-    (own(0) && number(words[1]) || own(words[1]) && number(0)) && (words[2] != 2 || words[1] == 2 || op.src[2] == lanescope_ir::Src::ZERO)
+    (own(0) && number(words[1]) || own(words[1]) && number(0))
+        && (words[2] != 2 || words[1] == 2 || op.src[2] == lanescope_ir::Src::ZERO)
 }

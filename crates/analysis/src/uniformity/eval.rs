@@ -81,7 +81,13 @@ impl Domain {
     }
 
     /// Result words and predicates.
-    pub(super) fn lane(&mut self, op: &LaneOp, src: &[In; 6], psrc: &[In; 3], place: &Place) -> ([Value; 2], [Value; 2]) {
+    pub(super) fn lane(
+        &mut self,
+        op: &LaneOp,
+        src: &[In; 6],
+        psrc: &[In; 3],
+        place: &Place,
+    ) -> ([Value; 2], [Value; 2]) {
         let all: Vec<In> = src.iter().chain(psrc).copied().collect();
         if all.iter().all(|i| matches!(i.value, Value::Words(0, _)))
             && let Some(exact) = self.exact(op, src, psrc)
@@ -127,10 +133,9 @@ impl Domain {
             Value::Words(_, tab) => tab,
             _ => Tab::Const(0),
         };
-        let (s, p): ([Tab; 6], [Tab; 3]) = (std::array::from_fn(|i| tab(&src[i])), std::array::from_fn(|i| tab(&psrc[i])));
-        let run = |d: &Domain, t: usize| {
-            scalar::evaluate(&op.f, s.map(|x| d.at(x, t)), p.map(|x| d.at(x, t) & 1 != 0))
-        };
+        let (s, p): ([Tab; 6], [Tab; 3]) =
+            (std::array::from_fn(|i| tab(&src[i])), std::array::from_fn(|i| tab(&psrc[i])));
+        let run = |d: &Domain, t: usize| scalar::evaluate(&op.f, s.map(|x| d.at(x, t)), p.map(|x| d.at(x, t) & 1 != 0));
         let first = run(self, 0)?;
         let constant = s.iter().chain(&p).all(|t| matches!(t, Tab::Const(_)));
         if constant {
@@ -163,7 +168,14 @@ impl Domain {
     }
 
     /// The first result word, if its structure is known.
-    fn word(&mut self, f: &IntFn, v: &dyn Fn(usize) -> Value, src: &[In; 6], psrc: &[In; 3], place: &Place) -> Option<Value> {
+    fn word(
+        &mut self,
+        f: &IntFn,
+        v: &dyn Fn(usize) -> Value,
+        src: &[In; 6],
+        psrc: &[In; 3],
+        place: &Place,
+    ) -> Option<Value> {
         use IntFn as F;
         let zero = |i: usize| psrc.get(i).is_some_and(|p| p.value.constant() == Some(0));
         match *f {
@@ -201,7 +213,9 @@ impl Domain {
                 // The high word of (x << 32) << n.
                 self.scale(v(2), 1u32.checked_shl(v(1).constant()?).unwrap_or(0))
             }
-            F::Funnel(s) if !s.wide && s.right && s.high && !s.wrap => self.shift(v(2), v(1).constant()?, s.signed, place),
+            F::Funnel(s) if !s.wide && s.right && s.high && !s.wrap => {
+                self.shift(v(2), v(1).constant()?, s.signed, place)
+            }
             F::Bfe { signed: false } => {
                 let x = self.shift(v(0), v(1).constant()? & 0xff, false, place)?;
                 let n = v(2).constant()? & 0xff;
@@ -327,7 +341,8 @@ impl Domain {
             return flip(self, v);
         }
         // The mask keeps all that the value can have.
-        if x == 0 && self.largest(v, place.set).is_some_and(|most| m & (m.wrapping_add(1)) == 0 && most <= u64::from(m)) {
+        if x == 0 && self.largest(v, place.set).is_some_and(|most| m & (m.wrapping_add(1)) == 0 && most <= u64::from(m))
+        {
             return Some(v);
         }
         // The mask clears low bits only.
@@ -379,7 +394,10 @@ impl Domain {
                     (k[i], k[j]) = (x, y);
                     bits(k[0], k[1], k[2])
                 };
-                let or = two(0, 0) == 0 && two(u32::MAX, 0) == u32::MAX && two(0, u32::MAX) == u32::MAX && two(u32::MAX, u32::MAX) == u32::MAX;
+                let or = two(0, 0) == 0
+                    && two(u32::MAX, 0) == u32::MAX
+                    && two(0, u32::MAX) == u32::MAX
+                    && two(u32::MAX, u32::MAX) == u32::MAX;
                 (or && self.disjoint(v[i], v[j], place)).then(|| self.add_scaled(v[i], v[j], 1)).flatten()
             }
             _ => None,
@@ -387,7 +405,14 @@ impl Domain {
     }
 
     /// The result predicates, if their structure is known.
-    fn predicates(&mut self, f: &IntFn, v: &dyn Fn(usize) -> Value, src: &[In; 6], psrc: &[In; 3], place: &Place) -> [Option<Value>; 2] {
+    fn predicates(
+        &mut self,
+        f: &IntFn,
+        v: &dyn Fn(usize) -> Value,
+        src: &[In; 6],
+        psrc: &[In; 3],
+        place: &Place,
+    ) -> [Option<Value>; 2] {
         use lanescope_ir::op::int::BoolOp;
         match *f {
             IntFn::Set { cmp, signed } => [self.compare(v(0), v(1), cmp, signed, place), None],
@@ -422,21 +447,33 @@ impl Domain {
                 }
                 [None; 2]
             }
+            IntFn::Lop3Pred { lut, and } => {
+                let neutral = psrc[0].value.constant() == Some(and.into());
+                let word = self.logic(lut, [v(0), v(1), v(2)], place).filter(|_| neutral);
+                let Some(word) = word else { return [None; 2] };
+                let q = match (word, self.level(word, place.set)) {
+                    (Value::Words(0, tab), _) => Some(self.table(0, |d, i| (d.at(tab, i) != 0).into())),
+                    (_, Some(level)) => Some(self.result(place, 2, level, self.fixed(word), 1)),
+                    _ => None,
+                };
+                [q, None]
+            }
             IntFn::Plop3 { lut } => {
                 let open: Vec<usize> = (0..3).filter(|&i| psrc[i].value.constant().is_none()).collect();
                 let [i] = open[..] else { return [None; 2] };
-                [0, 1].map(|out: usize| {
-                    let with = |x: bool| {
-                        let bit = |k: usize| if k == i { x } else { psrc[k].value.constant() == Some(1) };
-                        lut[out] >> (u8::from(bit(0)) << 2 | u8::from(bit(1)) << 1 | u8::from(bit(2))) & 1 != 0
-                    };
-                    match (with(false), with(true)) {
-                        (false, true) => Some(psrc[i].value),
-                        (true, false) => Some(self.negated(psrc[i].value)),
-                        (same, _) => Some(Value::number(same.into())),
-                    }
-                })
-                .map(|v| v.filter(|v| *v != Value::Divergent && *v != Value::Undef))
+                [0, 1]
+                    .map(|out: usize| {
+                        let with = |x: bool| {
+                            let bit = |k: usize| if k == i { x } else { psrc[k].value.constant() == Some(1) };
+                            lut[out] >> (u8::from(bit(0)) << 2 | u8::from(bit(1)) << 1 | u8::from(bit(2))) & 1 != 0
+                        };
+                        match (with(false), with(true)) {
+                            (false, true) => Some(psrc[i].value),
+                            (true, false) => Some(self.negated(psrc[i].value)),
+                            (same, _) => Some(Value::number(same.into())),
+                        }
+                    })
+                    .map(|v| v.filter(|v| *v != Value::Divergent && *v != Value::Undef))
             }
             _ => [None; 2],
         }
@@ -465,9 +502,9 @@ impl Domain {
             let limit = if signed { u64::from(u32::MAX >> 1) } else { u64::from(u32::MAX) };
             let whole = |v: Value| self.largest(v, place.set).is_some_and(|m| m <= limit);
             if la == 0 || matches!(cmp, Cmp::Eq | Cmp::Ne) || (whole(a) && whole(b)) {
-                return Some(self.table(0, |d, i| {
-                    scalar::compare(cmp, scalar::order(d.at(ta, i), d.at(tb, i), signed)).into()
-                }));
+                return Some(
+                    self.table(0, |d, i| scalar::compare(cmp, scalar::order(d.at(ta, i), d.at(tb, i), signed)).into()),
+                );
             }
         }
         let (ua, ub) = (self.level(a, place.set), self.level(b, place.set));

@@ -16,9 +16,13 @@ use crate::regions::Structure;
 /// What an instruction decides, if it does.
 fn kind(op: &ControlOp, conditional: bool) -> Option<Kind> {
     match op {
-        ControlOp::BranchIndirect { .. } | ControlOp::CallIndirect { .. } | ControlOp::Return { .. } => Some(Kind::Indirect),
+        ControlOp::BranchIndirect { .. } | ControlOp::CallIndirect { .. } | ControlOp::Return { .. } => {
+            Some(Kind::Indirect)
+        }
         _ if !conditional => None,
-        ControlOp::Branch { .. } | ControlOp::BranchDivergent { .. } | ControlOp::BranchConverged { .. } => Some(Kind::Branch),
+        ControlOp::Branch { .. } | ControlOp::BranchDivergent { .. } | ControlOp::BranchConverged { .. } => {
+            Some(Kind::Branch)
+        }
         ControlOp::Exit { .. } => Some(Kind::Exit),
         ControlOp::Call { .. } => Some(Kind::Indirect),
         ControlOp::Sync { .. } | ControlOp::WarpSync { .. } | ControlOp::Trap => Some(Kind::Predicated),
@@ -83,7 +87,10 @@ fn judge(solver: &mut Solver, at: u32, block: u32, whole_group: bool) -> (Level,
     let cond = read(solver, at, condition(op), &set);
     let c = solver.both(guard, cond, &Place { inst: at, block, set: &set });
     let mut level = c.level;
-    if let ControlOp::BranchIndirect { target, .. } | ControlOp::CallIndirect { target, .. } | ControlOp::Return { target, .. } = op {
+    if let ControlOp::BranchIndirect { target, .. }
+    | ControlOp::CallIndirect { target, .. }
+    | ControlOp::Return { target, .. } = op
+    {
         for s in target.reg {
             let part = match s.read() {
                 Some(slot) => word(solver, at, slot.0.into(), &set).level,

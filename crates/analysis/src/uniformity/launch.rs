@@ -120,7 +120,8 @@ impl Words {
                 None => Value::Divergent,
             },
             S::CtaId(axis @ 0..=2) => {
-                let most = self.grid.map_or([GRID_X, 0xffff, 0xffff], |g| g.map(|n| n.saturating_sub(1)))[usize::from(axis)];
+                let most =
+                    self.grid.map_or([GRID_X, 0xffff, 0xffff], |g| g.map(|n| n.saturating_sub(1)))[usize::from(axis)];
                 if most == 0 {
                     return Value::number(0);
                 }

@@ -50,15 +50,21 @@ pub struct Uniformity {
 
 impl std::fmt::Debug for Uniformity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Uniformity").field("branches", &self.branches).field("loops", &self.loops).finish_non_exhaustive()
+        f.debug_struct("Uniformity")
+            .field("branches", &self.branches)
+            .field("loops", &self.loops)
+            .finish_non_exhaustive()
     }
 }
 
 impl Uniformity {
     /// Analyses `kernel`.
     pub fn new(kernel: &Kernel, structure: &Structure, facts: &Facts) -> Uniformity {
-        let domain = launch::domain(kernel, facts);
-        let mut solver = Solver::new(kernel, structure, facts, domain);
+        let mut solver = Solver::new(kernel, structure, facts, None);
+        // What is never written is the same for all warps; that takes a second look.
+        if let Some(written) = written(&solver) {
+            solver = Solver::new(kernel, structure, facts, Some(written));
+        }
         let branches = judge::branches(&mut solver);
         let loops = judge::loops(structure, &branches);
         let gone = gone(&solver);
@@ -180,6 +186,46 @@ impl Uniformity {
         let d = &self.solver.d;
         d.existing.iter().enumerate().map(|(w, &m)| (d.block_known.then_some(w as u32), LaneMask(m.into()))).collect()
     }
+}
+
+/// The pointer arguments through which the kernel writes global memory, if that is known of all its writes. `None` also
+/// if it loads nothing that this could help with.
+fn written(solver: &Solver) -> Option<Vec<u32>> {
+    use lanescope_ir::op::memory::{MemoryOp, Space};
+    if solver.lost {
+        return None;
+    }
+    let mut list = Vec::new();
+    let mut helps = false;
+    for (at, inst) in solver.kernel.instructions.iter().enumerate() {
+        let at = at as u32;
+        match &inst.op {
+            Op::Memory(
+                MemoryOp::Store { space: Space::Global | Space::Generic, .. }
+                | MemoryOp::Atomic { space: Space::Global | Space::Generic, .. },
+            ) => {
+                list.push(witness::param(solver, at)?);
+            }
+            Op::Memory(MemoryOp::Load { space: Space::Global | Space::Generic, addr, .. }) => {
+                let reads = solver.record.as_ref()?.get(at as usize)?;
+                let set = solver.sets.get(solver.s.cfg.block(at)? as usize)?;
+                let base = addr.base.read().map(|s| u32::from(s.0));
+                helps |= reads.iter().any(|(r, v)| Some(*r) == base && solver.d.level(v.value, set).is_some());
+            }
+            Op::Memory(
+                MemoryOp::Load { .. } | MemoryOp::Store { .. } | MemoryOp::Atomic { .. } | MemoryOp::QuerySpace { .. },
+            ) => {}
+            Op::Memory(_) | Op::Unsupported(_) => return None,
+            Op::Control(
+                lanescope_ir::op::control::ControlOp::CallExternal { .. }
+                | lanescope_ir::op::control::ControlOp::CallIndirect { .. },
+            ) => return None,
+            _ => {}
+        }
+    }
+    list.sort_unstable();
+    list.dedup();
+    helps.then_some(list)
 }
 
 /// Blocks that may run without lanes which have left.

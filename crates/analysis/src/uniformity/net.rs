@@ -55,7 +55,10 @@ impl Bits {
         new
     }
     pub(super) fn list(&self) -> impl Iterator<Item = u32> + '_ {
-        self.0.iter().enumerate().flat_map(|(i, &w)| (0..64).filter(move |b| w >> b & 1 != 0).map(move |b| i as u32 * 64 + b))
+        self.0
+            .iter()
+            .enumerate()
+            .flat_map(|(i, &w)| (0..64).filter(move |b| w >> b & 1 != 0).map(move |b| i as u32 * 64 + b))
     }
 }
 
@@ -266,7 +269,9 @@ impl Net {
             seen[root] = true;
             let mut stack = vec![(root as u32, 0)];
             while let Some((b, at)) = stack.pop() {
-                let next = self.succ[b as usize].get(at).or_else(|| self.calls[b as usize].get(at.wrapping_sub(self.succ[b as usize].len())));
+                let next = self.succ[b as usize]
+                    .get(at)
+                    .or_else(|| self.calls[b as usize].get(at.wrapping_sub(self.succ[b as usize].len())));
                 match next {
                     Some(&s) => {
                         stack.push((b, at + 1));

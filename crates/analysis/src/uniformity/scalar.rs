@@ -67,7 +67,13 @@ fn shift_left(x: u32, n: u32) -> u32 {
 }
 
 fn shift_right(x: u32, n: u32, signed: bool) -> u32 {
-    if signed { ((x as i32) >> n.min(31)) as u32 } else if n >= 32 { 0 } else { x >> n }
+    if signed {
+        ((x as i32) >> n.min(31)) as u32
+    } else if n >= 32 {
+        0
+    } else {
+        x >> n
+    }
 }
 
 fn plop(lut: u8, p: [bool; 3]) -> bool {
@@ -194,9 +200,7 @@ fn int(f: &IntFn, s: [u32; 6], p: [bool; 3]) -> Option<Results> {
             let up = 32 - b;
             word(if b == 0 { 0 } else { shift_right(a << up, up, signed) })
         }
-        F::Mad64 => {
-            pair(wide(a, b).wrapping_mul(wide(c, s[3])).wrapping_add(wide(s[4], s[5])))
-        }
+        F::Mad64 => pair(wide(a, b).wrapping_mul(wide(c, s[3])).wrapping_add(wide(s[4], s[5]))),
         F::Shl64 => pair(if c >= 64 { 0 } else { wide(a, b) << c }),
         F::Shr64 { signed: false } => pair(if c >= 64 { 0 } else { wide(a, b) >> c }),
         F::Shr64 { signed: true } => pair(((wide(a, b) as i64) >> c.min(63)) as u64),

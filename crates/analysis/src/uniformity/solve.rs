@@ -70,6 +70,8 @@ pub(super) struct Solver {
     pub(super) no_local_pointers: bool,
     /// How far all threads come to a block by the same way.
     pub(super) ways: Vec<Level>,
+    /// Pointer arguments through which the kernel writes, if that is known of all its writes.
+    pub(super) written: Option<Vec<u32>>,
     /// Exits at which some lanes of a warp leave.
     pub(super) exits: Vec<u32>,
     /// Nothing can be said.
@@ -79,7 +81,8 @@ pub(super) struct Solver {
 }
 
 impl Solver {
-    pub(super) fn new(kernel: &Kernel, s: &Structure, facts: &Facts, d: Domain) -> Solver {
+    pub(super) fn new(kernel: &Kernel, s: &Structure, facts: &Facts, stored: Option<Vec<u32>>) -> Solver {
+        let d = super::launch::domain(kernel, facts);
         let net = Net::new(kernel, &s.cfg);
         let n = s.cfg.blocks.len();
         let apart = Apart::new(kernel, s, &net);
@@ -107,6 +110,7 @@ impl Solver {
             ways: vec![Level::Grid; n],
             words: super::launch::Words::new(kernel, facts),
             no_local_pointers: no_local_pointers(kernel),
+            written: stored,
             exits: Vec::new(),
             record: None,
             kernel: Arc::new(Kernel { text: Vec::new(), source: Default::default(), ..kernel.clone() }),
@@ -139,10 +143,12 @@ impl Solver {
                 self.push(b);
             }
         }
+        // Whether the joins have been looked at since anything changed: what they find depends on more than their predecessors.
+        let mut settled = false;
         for _ in 0..ROUNDS {
             while let Some(Reverse((_, b))) = self.heap.pop() {
                 self.queued[b as usize] = false;
-                self.visit(b);
+                settled &= !self.visit(b);
                 if self.apart.exhausted {
                     self.lost = true;
                     return;
@@ -158,7 +164,13 @@ impl Solver {
                 let all: Vec<u32> = (0..self.reached.len() as u32).filter(|&b| self.reached[b as usize]).collect();
                 all.into_iter().for_each(|b| self.push(b));
             }
-            if self.heap.is_empty() {
+            if !std::mem::replace(&mut settled, true) {
+                for b in 0..self.reached.len() as u32 {
+                    if self.reached[b as usize] && !self.apart.joins[b as usize].is_empty() {
+                        self.push(b);
+                    }
+                }
+            } else if self.heap.is_empty() {
                 self.finish();
                 return;
             }
@@ -178,9 +190,10 @@ impl Solver {
         }
     }
 
-    fn visit(&mut self, b: u32) {
+    /// Computes a block anew; whether anything changed.
+    fn visit(&mut self, b: u32) -> bool {
         self.d.ways = self.ways[b as usize];
-        let Some((ins, set)) = self.enter(b) else { return };
+        let Some((ins, set)) = self.enter(b) else { return false };
         if !std::mem::replace(&mut self.reached[b as usize], true) && self.apart.matters(b) {
             self.again = true;
         }
@@ -197,6 +210,7 @@ impl Solver {
                 self.push(t);
             }
         }
+        changed
     }
 
     fn load(&mut self, b: u32) {
@@ -219,7 +233,9 @@ impl Solver {
                 let made = self.kernel.instructions.get(self.s.cfg.blocks.get(from as usize)?.last() as usize)?;
                 let certain = made.guard.is_true()
                     && matches!(&made.op, Op::Control(ControlOp::Call { cond, .. }) if cond.is_true());
-                let back = self.net.flows[b as usize].iter().any(|&(r, w)| w == Way::Return(callee, from) && self.outs[r as usize].is_some());
+                let back = self.net.flows[b as usize]
+                    .iter()
+                    .any(|&(r, w)| w == Way::Return(callee, from) && self.outs[r as usize].is_some());
                 (!certain || back).then_some(set)
             }
             Way::Return(_, caller) => {
@@ -263,13 +279,19 @@ impl Solver {
                 for (k, &(from, way)) in active.iter().enumerate() {
                     match way {
                         Way::Clobber => any = true,
-                        Way::Around(c) if self.net.writes.get(&c).is_none_or(|w| w.as_ref().is_none_or(|w| w.has(r))) => {
+                        Way::Around(c)
+                            if self.net.writes.get(&c).is_none_or(|w| w.as_ref().is_none_or(|w| w.has(r))) =>
+                        {
                             if self.may_skip(from) {
                                 incoming.extend(self.out(from, r, &mut cursor[k]));
                             }
                             continue;
                         }
-                        Way::Return(c, _) if self.net.writes.get(&c).is_some_and(|w| w.as_ref().is_some_and(|w| !w.has(r))) => continue,
+                        Way::Return(c, _)
+                            if self.net.writes.get(&c).is_some_and(|w| w.as_ref().is_some_and(|w| !w.has(r))) =>
+                        {
+                            continue;
+                        }
                         _ => {}
                     }
                     incoming.extend(self.out(from, r, &mut cursor[k]));
@@ -312,7 +334,16 @@ impl Solver {
     }
 
     #[allow(clippy::too_many_arguments)] // One place calls it.
-    fn merge(&mut self, b: u32, r: u32, incoming: &[Val], any: bool, set: &[u32], sticky: Option<Val>, visits: u32) -> Val {
+    fn merge(
+        &mut self,
+        b: u32,
+        r: u32,
+        incoming: &[Val],
+        any: bool,
+        set: &[u32],
+        sticky: Option<Val>,
+        visits: u32,
+    ) -> Val {
         let meets = b | MEETS;
         let here = |value: Value| Val { value, site: meets };
         let uniform = self.uniform.has(r);
@@ -351,13 +382,24 @@ impl Solver {
     /// Whether lanes of a split that meets in `b` may have computed this value at different times.
     fn tainted(&self, b: u32, v: Value) -> bool {
         let joins = &self.apart.joins[b as usize];
-        !self.d.all_leaves(v, |leaf| {
-            leaf.fixed
-                || joins.len() <= 16
-                    && joins.iter().all(|&j| {
-                        self.apart.splits.get(j as usize).is_some_and(|s| s.region.binary_search(&leaf.block).is_err())
-                    })
-        })
+        let fresh = |leaf: &Leaf, j: u32| {
+            let Some(split) = self.apart.splits.get(j as usize) else { return true };
+            let inside = |b: u32| split.region.binary_search(&b).is_ok();
+            if !inside(leaf.block) {
+                return false;
+            }
+            // Where values meet nothing is computed if all that comes from within the region is what was there before.
+            let LeafKey::Phi(at, r) = leaf.key else { return true };
+            let find = |list: &[u32], values: &[Val]| Some(values.get(list.binary_search(&r).ok()?)?.value);
+            let before = find(&self.net.live_in[at as usize], &self.ins[at as usize]);
+            let from = self.s.cfg.block(split.inst);
+            !self.net.flows[at as usize].iter().filter(|f| inside(f.0) || Some(f.0) == from).all(|&(from, way)| {
+                let out = self.outs[from as usize].as_ref();
+                way == Way::Plain
+                    && out.is_none_or(|out| find(&self.net.live_out[from as usize], out) == before && before.is_some())
+            })
+        };
+        !self.d.all_leaves(v, |leaf| leaf.fixed || joins.len() <= 16 && joins.iter().all(|&j| !fresh(leaf, j)))
     }
 
     /// Nothing known, but for a uniform register that it is one number.
@@ -366,7 +408,15 @@ impl Solver {
             return Value::Divergent;
         }
         let max = if r >= self.net.slots { 1 } else { u32::MAX };
-        self.d.leaf(Leaf { key: LeafKey::Phi(b, r), level: Level::Warp, fixed: false, block: b, max, align: 0, issue: true })
+        self.d.leaf(Leaf {
+            key: LeafKey::Phi(b, r),
+            level: Level::Warp,
+            fixed: false,
+            block: b,
+            max,
+            align: 0,
+            issue: true,
+        })
     }
 
     /// Different values of lanes that come the same way: whatever it is, it is one of them for all.
@@ -401,7 +451,8 @@ impl Solver {
         }
         let align = if shaped { align.min(31) as u8 } else { 0 };
         let max = if r >= self.net.slots && flat { 1 } else { u32::MAX };
-        let base = self.d.leaf(Leaf { key: LeafKey::Phi(b, r), level, fixed: false, block: b, max, align, issue: false });
+        let base =
+            self.d.leaf(Leaf { key: LeafKey::Phi(b, r), level, fixed: false, block: b, max, align, issue: false });
         match table {
             Some(t @ Tab::Full(_)) if shaped => {
                 self.d.add_scaled(base, Value::Words(0, t), 1).unwrap_or(Value::Divergent)
@@ -415,7 +466,8 @@ impl Solver {
         let value = match p.pred {
             None => Value::number((!p.negated).into()),
             Some(pred) => {
-                let v = self.cur.get((self.net.slots + u32::from(pred.0)) as usize).map_or(Value::Divergent, |v| v.value);
+                let v =
+                    self.cur.get((self.net.slots + u32::from(pred.0)) as usize).map_or(Value::Divergent, |v| v.value);
                 if p.negated { self.d.negated(v) } else { v }
             }
         };
@@ -480,10 +532,8 @@ impl Solver {
             self.step(at, b, &set);
         }
         let undef = Val { value: Value::Undef, site: START };
-        let out = self.net.live_out[b as usize]
-            .iter()
-            .map(|&r| self.cur.get(r as usize).copied().unwrap_or(undef))
-            .collect();
+        let out =
+            self.net.live_out[b as usize].iter().map(|&r| self.cur.get(r as usize).copied().unwrap_or(undef)).collect();
         (out, edges)
     }
 
@@ -554,18 +604,27 @@ impl Solver {
             ControlOp::BranchDivergent { target, .. } | ControlOp::BranchConverged { target, .. } => {
                 let converged = matches!(op, ControlOp::BranchConverged { .. });
                 parts = apart || converged && splits;
-                let together = self.apart.apart[b as usize].is_none() && c.value.constant() == Some(1);
-                match (together, converged) {
+                // All lanes are here: nobody of the mask is missing, whoever it names.
+                let together = self.apart.apart[b as usize].is_none();
+                match (together && !splits, converged) {
                     (true, false) => every(set).into_iter().filter(|e| Some(e.0) == falls).collect(),
-                    (true, true) => every(set).into_iter().filter(|e| Some(e.0) == here(target.0)).collect(),
+                    (true, true) if c.value.constant() == Some(1) => {
+                        every(set).into_iter().filter(|e| Some(e.0) == here(target.0)).collect()
+                    }
                     _ => every(set),
                 }
             }
-            ControlOp::BranchIndirect { target, .. } | ControlOp::CallIndirect { target, .. } | ControlOp::Return { target, .. } => {
+            ControlOp::BranchIndirect { target, .. }
+            | ControlOp::CallIndirect { target, .. }
+            | ControlOp::Return { target, .. } => {
                 let lo = self.source(target.reg[0], set);
                 let hi = self.source(target.reg[1], set);
                 way = way.max(lo.level.unwrap_or(Level::Warp)).max(hi.level.unwrap_or(Level::Warp));
-                parts = splits || lo.level.is_none() || hi.level.is_none() || self.late(b, lo.value) || self.late(b, hi.value);
+                parts = splits
+                    || lo.level.is_none()
+                    || hi.level.is_none()
+                    || self.late(b, lo.value)
+                    || self.late(b, hi.value);
                 every(set)
             }
             ControlOp::Call { .. } | ControlOp::Sync { .. } => {
@@ -667,7 +726,8 @@ fn no_local_pointers(kernel: &Kernel) -> bool {
             ..
         }) = &inst.op
         {
-            let near = (0..0x40).contains(&addr.offset) || window.iter().any(|w| (addr.offset - i64::from(*w)).abs() < 16);
+            let near =
+                (0..0x40).contains(&addr.offset) || window.iter().any(|w| (addr.offset - i64::from(*w)).abs() < 16);
             found |= near || addr.base.read().is_some();
         }
     }

@@ -123,7 +123,17 @@ impl Solver {
 
     /// What a guarded write leaves.
     #[allow(clippy::too_many_arguments)] // One place calls it.
-    fn blend(&mut self, guard: In, old: Value, new: Value, place: &Place, set: &Set, out: u8, uniform: bool, r: u32) -> Value {
+    fn blend(
+        &mut self,
+        guard: In,
+        old: Value,
+        new: Value,
+        place: &Place,
+        set: &Set,
+        out: u8,
+        uniform: bool,
+        r: u32,
+    ) -> Value {
         if guard.value.constant() == Some(1) || old == new && matches!(new, Value::Words(..)) {
             return new;
         }
@@ -156,10 +166,32 @@ impl Solver {
         let fixed = parts.iter().all(|p| p.fixed);
         let low = |i: usize| parts.get(i).and_then(|p| p.value.constant()).map(i64::from);
         let uniform = if a.uniform.is_some() { low(usize::from(a.base_hi.is_some()) + 1) } else { Some(0) };
-        let constant = low(0).zip(uniform).and_then(|(b, u)| {
-            b.checked_shl(a.scale.into())?.checked_add(u)?.checked_add(a.offset)
-        });
+        let constant =
+            low(0).zip(uniform).and_then(|(b, u)| b.checked_shl(a.scale.into())?.checked_add(u)?.checked_add(a.offset));
         (level, fixed, constant)
+    }
+
+    /// A word of global memory. If nothing writes to the argument it belongs to, all warps find the same in one place.
+    fn loaded(&mut self, addr: &Addr, place: &Place, out: u8, max: u32, level: Level) -> Value {
+        let v = self.issue(place, out, max);
+        let Some(written) = &self.written else { return v };
+        let base = match addr.base.kind {
+            SrcKind::Slot(slot) => self.cur.get(slot.index()).map_or(Value::Divergent, |v| v.value),
+            SrcKind::Const { .. } => return v,
+            SrcKind::Imm(_) => return v,
+        };
+        let pointers =
+            super::witness::parameters(self, base).into_iter().filter(|&p| self.is_pointer(p)).collect::<Vec<_>>();
+        match (v, &pointers[..]) {
+            (Value::Words(..), [p]) if !written.contains(p) => {
+                self.leaf(LeafKey::Fixed(place.inst, out), place, level, false, max, true)
+            }
+            _ => v,
+        }
+    }
+
+    fn is_pointer(&self, ordinal: u32) -> bool {
+        self.kernel.params.iter().any(|p| p.ordinal == ordinal && p.size >= 8)
     }
 
     fn memory(&mut self, op: &MemoryOp, place: &Place, writes: &mut Writes) {
@@ -185,8 +217,11 @@ impl Solver {
                                 }
                             }
                         }
-                        (Space::Global | Space::Shared, Some(_)) => self.issue(place, i as u8, max),
-                        (Space::Generic, Some(_)) if self.no_local_pointers => self.issue(place, i as u8, max),
+                        (Space::Shared, Some(_)) => self.issue(place, i as u8, max),
+                        (Space::Global, Some((level, l2))) => self.loaded(addr, place, i as u8, max, level.max(l2)),
+                        (Space::Generic, Some((level, l2))) if self.no_local_pointers => {
+                            self.loaded(addr, place, i as u8, max, level.max(l2))
+                        }
                         _ => Value::Divergent,
                     };
                     self.word(writes, *d, v);
@@ -221,9 +256,10 @@ impl Solver {
             WarpOp::Special { dst, reg } => {
                 for (i, (d, reg)) in dst.iter().zip(reg).enumerate() {
                     let v = match reg {
-                        SpecialReg::ClockLo | SpecialReg::ClockHi | SpecialReg::GlobalTimerLo | SpecialReg::GlobalTimerHi => {
-                            self.issue(place, i as u8, u32::MAX)
-                        }
+                        SpecialReg::ClockLo
+                        | SpecialReg::ClockHi
+                        | SpecialReg::GlobalTimerLo
+                        | SpecialReg::GlobalTimerHi => self.issue(place, i as u8, u32::MAX),
                         _ => self.words.special(&mut self.d, *reg),
                     };
                     self.word(writes, *d, v);
@@ -322,7 +358,9 @@ impl Solver {
                         },
                         None => {
                             let old = p.map_or(Value::Undef, |p| {
-                                self.cur.get((self.net.slots + u32::from(p.0)) as usize).map_or(Value::Divergent, |v| v.value)
+                                self.cur
+                                    .get((self.net.slots + u32::from(p.0)) as usize)
+                                    .map_or(Value::Divergent, |v| v.value)
                             });
                             let old = self.d.input(old, set);
                             self.d.opaque(place, 8 + i as u8, &[src, mask, old], 1)
@@ -347,7 +385,9 @@ impl Solver {
 
     /// The predicate of a shuffle: whether the source lane is in range.
     fn in_range(&mut self, mode: ShuffleMode, lane: In, clamp: In) -> Value {
-        let (Value::Words(0, lane), Value::Words(0, clamp)) = (lane.value, clamp.value) else { return Value::Divergent };
+        let (Value::Words(0, lane), Value::Words(0, clamp)) = (lane.value, clamp.value) else {
+            return Value::Divergent;
+        };
         self.d.table(0, |d, t| {
             let (l, b, c) = (t as u32 % 32, d.at(lane, t) & 31, d.at(clamp, t));
             let (limit, segment) = (c & 31, c >> 8 & 31);

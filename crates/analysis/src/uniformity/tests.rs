@@ -31,7 +31,11 @@ fn set(b: &mut Builder, p: u16, cmp: Cmp, a: Src, c: Src) {
 }
 
 fn special(b: &mut Builder, d: u16, reg: SpecialReg) {
-    b.push(PredSrc::TRUE, Op::Warp(WarpOp::Special { dst: [Some(Slot(d)), None], reg: [reg, SpecialReg::Zero] }), "S2R");
+    b.push(
+        PredSrc::TRUE,
+        Op::Warp(WarpOp::Special { dst: [Some(Slot(d)), None], reg: [reg, SpecialReg::Zero] }),
+        "S2R",
+    );
 }
 
 fn load(b: &mut Builder, d: u16, address: Src) {
@@ -93,7 +97,9 @@ fn the_warp_index() {
             on_thread(IntFn::Div { signed: false }, 32, Cmp::Eq, 1),
             on_thread(IntFn::And, !31, Cmp::Eq, 64),
         ] {
-            if facts.linear && matches!(k.instructions[1].op, Op::Lane(LaneOp { f: LaneFn::Int(IntFn::Div { .. }), .. })) {
+            if facts.linear
+                && matches!(k.instructions[1].op, Op::Lane(LaneOp { f: LaneFn::Int(IntFn::Div { .. }), .. }))
+            {
                 continue;
             }
             assert_eq!(verdict(&k, &facts, 3), Verdict::Never, "{facts:?}");
@@ -151,7 +157,9 @@ fn loads_votes_and_shuffles() {
     b.bra_if(1, 16).exit(); // 15
     let k = kernel(&b);
     let u = analyse(&k, &Facts::default());
-    for (at, want) in [(3, Verdict::Never), (8, Verdict::Never), (11, Verdict::Never), (14, Verdict::Data), (15, Verdict::Data)] {
+    for (at, want) in
+        [(3, Verdict::Never), (8, Verdict::Never), (11, Verdict::Never), (14, Verdict::Data), (15, Verdict::Data)]
+    {
         assert_eq!(u.branch(at).unwrap().verdict, want, "{at}");
     }
     assert_eq!(u.branch(14).unwrap().origin(), Origin::Exchange(12));

@@ -69,6 +69,8 @@ pub(super) enum LeafKey {
     Special(lanescope_ir::op::warp::SpecialReg),
     /// Result `1` of instruction `0`.
     Result(u32, u8),
+    /// The same of a load from memory that nothing writes.
+    Fixed(u32, u8),
     /// What a guard leaves of old and new value.
     Guarded(u32, u8),
     /// Where values of a register meet: block and register.
@@ -308,7 +310,9 @@ impl Domain {
         Some(
             set.iter()
                 .enumerate()
-                .map(|(w, &lanes)| lanes_of(w, lanes).filter(|&i| self.at(tab, i) & 1 != 0).fold(0, |m, i| m | 1 << (i % 32)))
+                .map(|(w, &lanes)| {
+                    lanes_of(w, lanes).filter(|&i| self.at(tab, i) & 1 != 0).fold(0, |m, i| m | 1 << (i % 32))
+                })
                 .collect(),
         )
     }

@@ -12,8 +12,8 @@ use super::solve::{MEETS, OLD, START, Solver, Val};
 use super::value::{LeafKey, Tab, Value};
 use super::{Origin, Step, What, Witness};
 
-/// Longest chain.
-const STEPS: usize = 48;
+/// Values looked at for one witness.
+const NODES: usize = 256;
 /// Instructions looked at to find the argument of an address.
 const LOOK: usize = 96;
 
@@ -21,17 +21,14 @@ const LOOK: usize = 96;
 pub(super) fn decision(solver: &Solver, at: u32, uniform: bool) -> Witness {
     let first = Step { inst: at, what: What::Decides };
     let reads = solver.record.as_ref().and_then(|r| r.get(at as usize)).map_or(&[][..], |l| l);
-    match choose(solver, at, reads, uniform) {
-        Some((r, v)) => follow(solver, vec![first], r, v),
-        None => Witness { steps: vec![first], origin: Origin::Uniform },
-    }
+    follow(solver, vec![first], choose(solver, at, reads, uniform))
 }
 
 /// The witness of one register that an instruction reads.
 pub(super) fn operand(solver: &Solver, at: u32, r: u32) -> Witness {
     let reads = solver.record.as_ref().and_then(|r| r.get(at as usize)).map_or(&[][..], |l| l);
     match reads.iter().find(|v| v.0 == r) {
-        Some(&(r, v)) => follow(solver, Vec::new(), r, v),
+        Some(&(r, v)) => follow(solver, Vec::new(), vec![(r & !OLD, v)]),
         None => Witness { steps: Vec::new(), origin: Origin::Undefined },
     }
 }
@@ -41,68 +38,85 @@ fn same(solver: &Solver, at: u32, v: Val) -> bool {
     solver.sets.get(block).is_some_and(|set| solver.d.level(v.value, set).is_some())
 }
 
-/// The operand to follow: the first that differs, or, of those that are the same, the first that is not a number.
-fn choose(solver: &Solver, at: u32, reads: &[(u32, Val)], uniform: bool) -> Option<(u32, Val)> {
-    let differs = reads.iter().find(|(_, v)| !same(solver, at, *v)).map(|&(r, v)| (r & !OLD, v));
-    if differs.is_some() || !uniform {
-        return differs;
+/// Operands to follow: those that differ, or, if none does, those that are no plain numbers.
+fn choose(solver: &Solver, at: u32, reads: &[(u32, Val)], uniform: bool) -> Vec<(u32, Val)> {
+    let differ: Vec<(u32, Val)> =
+        reads.iter().filter(|(_, v)| !same(solver, at, *v)).map(|&(r, v)| (r & !OLD, v)).collect();
+    if !differ.is_empty() || !uniform {
+        return differ;
     }
-    reads.iter().find(|(_, v)| !matches!(v.value, Value::Words(0, Tab::Const(_)) | Value::Undef)).map(|&(r, v)| (r & !OLD, v))
+    let open = |v: &Val| !matches!(v.value, Value::Words(0, Tab::Const(_)) | Value::Undef);
+    reads.iter().filter(|(_, v)| open(v)).map(|&(r, v)| (r & !OLD, v)).collect()
 }
 
-fn follow(solver: &Solver, mut steps: Vec<Step>, mut r: u32, mut v: Val) -> Witness {
+/// The shortest chain from some operands to an origin.
+fn follow(solver: &Solver, first: Vec<Step>, starts: Vec<(u32, Val)>) -> Witness {
     let slots = solver.net.slots;
-    let what = |r: u32| if r < slots { What::Register(Slot(r as u16)) } else { What::Predicate(Pred((r - slots) as u16)) };
-    let mut seen = HashSet::new();
-    let done = |steps: Vec<Step>, origin| Witness { steps, origin };
-    while steps.len() < STEPS {
+    let what =
+        |r: u32| if r < slots { What::Register(Slot(r as u16)) } else { What::Predicate(Pred((r - slots) as u16)) };
+    // Nodes in the order they are found: register, value, the node before.
+    let mut nodes: Vec<(u32, Val, usize)> = starts.into_iter().map(|(r, v)| (r, v, usize::MAX)).collect();
+    let mut seen: HashSet<(u32, u32)> = HashSet::new();
+    let chain = |nodes: &[(u32, Val, usize)], end: usize, origin: Origin| {
+        let mut steps = Vec::new();
+        let mut at = Some(end);
+        while let Some(&(r, v, before)) = at.and_then(|i| nodes.get(i)) {
+            if v.site != START && v.site & MEETS != 0 {
+                let block = solver.s.cfg.blocks.get((v.site & !MEETS) as usize);
+                steps.extend(block.map(|b| Step { inst: b.first, what: What::Join }));
+            } else if v.site != START {
+                steps.push(Step { inst: v.site, what: what(r) });
+            }
+            at = Some(before);
+        }
+        let steps = first.iter().copied().chain(steps.into_iter().rev()).collect();
+        Witness { steps, origin }
+    };
+    let mut met: Option<usize> = None;
+    let mut at = 0;
+    while let Some(&(r, v, _)) = nodes.get(at).filter(|_| at < NODES) {
+        let fresh = seen.insert((v.site, r));
         if v.site == START {
             let known = matches!(v.value, Value::Words(..));
-            return done(steps, if known { Origin::Uniform } else { Origin::Undefined });
+            return chain(&nodes, at, if known { Origin::Uniform } else { Origin::Undefined });
         }
-        if !seen.insert((v.site, r)) {
-            break;
+        if !fresh {
+            at += 1;
+            continue;
         }
         if v.site & MEETS != 0 {
             let b = v.site & !MEETS;
-            let Some(first) = solver.s.cfg.blocks.get(b as usize).map(|b| b.first) else { break };
-            steps.push(Step { inst: first, what: What::Join });
-            match through(solver, b, r, v, &seen) {
-                Ok(next) => v = next,
-                Err(origin) => return done(steps, origin),
+            met = met.or(Some(at));
+            match through(solver, b, r, v) {
+                Ok(next) => nodes.extend(next.into_iter().map(|v| (r, v, at))),
+                Err(origin) => return chain(&nodes, at, origin),
             }
-            continue;
+        } else {
+            let d = v.site;
+            let Some(inst) = solver.kernel.instructions.get(d as usize) else { break };
+            if let Some(origin) = source(solver, d, &inst.op, same(solver, d, v)) {
+                return chain(&nodes, at, origin);
+            }
+            let reads = solver.record.as_ref().and_then(|r| r.get(d as usize)).map_or(&[][..], |l| l);
+            let next = choose(solver, d, reads, true);
+            if next.is_empty() {
+                return chain(&nodes, at, origin_of(solver, d, &inst.op));
+            }
+            nodes.extend(next.into_iter().map(|(r, v)| (r, v, at)));
         }
-        let d = v.site;
-        steps.push(Step { inst: d, what: what(r) });
-        let Some(inst) = solver.kernel.instructions.get(d as usize) else { break };
-        let uniform = same(solver, d, v);
-        if let Some(origin) = source(solver, d, &inst.op, uniform) {
-            return done(steps, origin);
-        }
-        let reads = solver.record.as_ref().and_then(|r| r.get(d as usize)).map_or(&[][..], |l| l);
-        match choose(solver, d, reads, true) {
-            Some((next, val)) => (r, v) = (next, val),
-            None => return done(steps, origin_of(solver, d, &inst.op)),
-        }
+        at += 1;
     }
-    let origin = if same_value(solver, v) { Origin::Uniform } else { last_resort(solver, &steps) };
-    done(steps, origin)
-}
-
-fn same_value(solver: &Solver, v: Val) -> bool {
-    matches!(v.value, Value::Words(_, Tab::Const(_))) || solver.d.level(v.value, &solver.d.existing).is_some()
-}
-
-/// A cycle: the lanes differ because of where they meet.
-fn last_resort(solver: &Solver, steps: &[Step]) -> Origin {
-    for step in steps.iter().rev().filter(|s| s.what == What::Join) {
-        let block = solver.s.cfg.block(step.inst).unwrap_or(0);
-        if let Some(origin) = paths(solver, block, step.inst) {
-            return origin;
-        }
-    }
-    Origin::Limit
+    // A cycle: lanes differ because of where they meet, or share what goes round.
+    let last = met.unwrap_or(0);
+    let Some(&(_, v, _)) = nodes.get(last) else { return Witness { steps: first, origin: Origin::Uniform } };
+    let block = v.site & !MEETS;
+    let origin = if matches!(v.value, Value::Words(_, Tab::Const(_))) {
+        Origin::Uniform
+    } else {
+        let first = solver.s.cfg.blocks.get(block as usize).map_or(0, |b| b.first);
+        paths(solver, block, first).unwrap_or(Origin::Limit)
+    };
+    chain(&nodes, last, origin)
 }
 
 fn paths(solver: &Solver, b: u32, at: u32) -> Option<Origin> {
@@ -110,8 +124,8 @@ fn paths(solver: &Solver, b: u32, at: u32) -> Option<Origin> {
     Some(Origin::Paths { branch: solver.apart.splits.get(*split as usize)?.inst, at })
 }
 
-/// From a block where values meet to the one of them to follow.
-fn through(solver: &Solver, b: u32, r: u32, v: Val, seen: &HashSet<(u32, u32)>) -> Result<Val, Origin> {
+/// From a block where values meet to those of them to follow.
+fn through(solver: &Solver, b: u32, r: u32, v: Val) -> Result<Vec<Val>, Origin> {
     let mut incoming: Vec<Val> = Vec::new();
     for &(from, _) in solver.net.flows.get(b as usize).map_or(&[][..], |f| f) {
         let list = solver.net.live_out.get(from as usize).and_then(|l| l.binary_search(&r).ok());
@@ -120,24 +134,18 @@ fn through(solver: &Solver, b: u32, r: u32, v: Val, seen: &HashSet<(u32, u32)>) 
     }
     let set = solver.sets.get(b as usize);
     let flat = |v: &Val| set.is_some_and(|s| solver.d.level(v.value, s).is_some()) || v.value == Value::Undef;
-    let fresh = |v: &&Val| !seen.contains(&(v.site, r));
     let at = solver.s.cfg.blocks.get(b as usize).map_or(0, |b| b.first);
-    if let Some(next) = incoming.iter().filter(fresh).find(|v| !flat(v)) {
-        return Ok(*next);
+    let differ: Vec<Val> = incoming.iter().copied().filter(|v| !flat(v)).collect();
+    if !differ.is_empty() {
+        return Ok(differ);
     }
     if !flat(&v) {
-        if let Some(origin) = paths(solver, b, at) {
-            return Err(origin);
-        }
-        if solver.net.open.get(b as usize) == Some(&true) {
-            return Err(Origin::Call(at));
-        }
-        return Err(Origin::Limit);
+        let unknown = if solver.net.open.get(b as usize) == Some(&true) { Origin::Call(at) } else { Origin::Limit };
+        return Err(paths(solver, b, at).unwrap_or(unknown));
     }
-    match incoming.iter().filter(fresh).find(|v| !matches!(v.value, Value::Words(0, Tab::Const(_)))) {
-        Some(next) => Ok(*next),
-        None => Err(Origin::Uniform),
-    }
+    let open: Vec<Val> =
+        incoming.into_iter().filter(|v| !matches!(v.value, Value::Words(0, Tab::Const(_)) | Value::Undef)).collect();
+    if open.is_empty() { Err(Origin::Uniform) } else { Ok(open) }
 }
 
 /// If the chain ends at this instruction: its origin.
@@ -232,18 +240,17 @@ pub(super) fn param(solver: &Solver, inst: u32) -> Option<u32> {
         if found.is_some() {
             return found;
         }
-        for (_, v) in solver.record.as_ref().and_then(|r| r.get(at as usize)).map_or(&[][..], |l| l) {
+        for (r, v) in solver.record.as_ref().and_then(|r| r.get(at as usize)).map_or(&[][..], |l| l) {
             if let Some(p) = parameters(solver, v.value).into_iter().find(wide) {
                 return Some(p);
             }
-            let sites = if v.site & MEETS != 0 && v.site != START { meeting(solver, *v) } else { vec![v.site] };
-            queue.extend(sites.into_iter().filter(|&s| s & MEETS == 0 && seen.insert(s)));
+            if v.site & MEETS == 0 && seen.insert(v.site) {
+                queue.push_back(v.site);
+            } else if v.site != START && v.site & MEETS != 0 {
+                let sites = through(solver, v.site & !MEETS, *r & !OLD, *v).unwrap_or_default();
+                queue.extend(sites.into_iter().map(|v| v.site).filter(|&s| s & MEETS == 0 && seen.insert(s)));
+            }
         }
     }
     None
-}
-
-/// Instructions whose values meet in a block; which register it is does not matter much here.
-fn meeting(_solver: &Solver, _v: Val) -> Vec<u32> {
-    Vec::new()
 }

@@ -5,13 +5,29 @@
 mod measured;
 
 use lanescope_ptx::lower;
+use lanescope_sass::container::{self, EntryKind};
 use measured::{check, data, execute};
 
+/// Constants and parameters have no generic addresses here.
+const MISSING: &[&str] = &["isspacep.const", "isspacep.param"];
+
 #[test]
-fn as_measured() {
-    let text = String::from_utf8(data("operations.ptx")).unwrap();
+fn first_set() {
+    assert_eq!(as_measured("operations", data("operations.ptx")), 694);
+}
+
+#[test]
+fn extended_set() {
+    let file = data("extended.fatbin");
+    let container = container::open(&file).unwrap();
+    let entry = container.entries.iter().find(|e| e.kind == EntryKind::Ptx).unwrap();
+    assert_eq!(as_measured("extended", entry.bytes().unwrap().into_owned()), 1821);
+}
+
+fn as_measured(set: &str, text: Vec<u8>) -> usize {
+    let text = String::from_utf8(text).unwrap();
     let parse = lanescope_ptx::parse(&text);
-    let ran = check("PTX", |op, rows| {
+    check(set, "PTX", MISSING, |op, rows| {
         let kernel = match lower::load(&parse, &op.kernel, lower::Options::default()) {
             Ok(kernel) => kernel,
             Err(errors) => return Some(Err(format!("{errors:?}"))),
@@ -26,6 +42,5 @@ fn as_measured() {
             };
             lower::launch_constants(&geometry, params)
         }))
-    });
-    assert_eq!(ran, 694);
+    })
 }

@@ -34,6 +34,17 @@ pub enum Float8 {
     E5m2,
 }
 
+/// How f32 becomes tf32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tf32Rounding {
+    /// To nearest, ties to even.
+    Nearest,
+    /// To nearest, ties away from zero.
+    Away,
+    /// Towards zero.
+    Zero,
+}
+
 /// Conversions. The source starts at `src[0]`, the result at `dst[0]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ConvertFn {
@@ -122,6 +133,8 @@ pub enum ConvertFn {
     },
     /// Two 8-bit floats in bits 0..8 and 8..16 of `src[0]` to two f16. `F2FP.F16.E4M3.UNPACK_B`.
     UnpackFloat8 {
+        /// Negative results become +0; a NaN stays.
+        relu: bool,
         /// Format of both sources.
         format: Float8,
         /// Bit at which they start: 0 or 16.
@@ -152,10 +165,14 @@ pub enum ConvertFn {
         /// Clamp.
         saturate: bool,
     },
-    /// f32 to tf32, its low 13 bits zero: to nearest with ties away from zero (`away`) or to even. NaNs and infinities
-    /// lose those bits only. PTX `cvt.rna.tf32.f32`.
+    /// f32 to tf32, its low 13 bits zero. NaNs become `0x7fffe000`, except that with ties away from zero, for which
+    /// there is no instruction, they only lose those bits. PTX `cvt.rna.tf32.f32`.
     ToTf32 {
-        /// Ties away from zero.
-        away: bool,
+        /// Rounding.
+        round: Tf32Rounding,
+        /// Negative results become +0.
+        relu: bool,
+        /// From infinity on one unit of the last place is subtracted from the magnitude: with ties away from zero.
+        finite: bool,
     },
 }

@@ -173,10 +173,12 @@ pub enum FloatFn {
     /// An approximation, with the bits that an H200 gives. `MUFU`.
     /// Subnormal sources count as zeros and subnormal results become zeros, except for `Tanh`.
     Special(Special),
-    /// An approximation in a 16-bit format, in the low half of source and result. `MUFU.EX2.F16`.
+    /// An approximation in a 16-bit format, in the low half of the result. `MUFU.EX2.F16`.
     SpecialHalf {
         /// The function.
         function: Special,
+        /// Of the high half of the source, else of the low one.
+        high: bool,
         /// The format of source and result.
         format: HalfFormat,
     },

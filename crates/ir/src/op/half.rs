@@ -78,6 +78,9 @@ pub enum HalfFn {
     Mul(Arith),
     /// `d0 = s0 * s1 + s2`, rounded once. `HFMA2`, `HFMA2.MMA`, PTX `fma.rn.f16x2`.
     Fma(Arith),
+    /// The same, but zero where `s0` or `s1` is one of the NaNs `0x7ff7` and `0xfff7`, with which the copy engine fills
+    /// what lies outside a tensor (both formats, measured on an H200). `HFMA2.OOB`, PTX `fma.rn.oob.f16x2`.
+    FmaOob(Arith),
     /// `d0` = the f32 nearest to the sum of the low halves selected. `HADD2.F32`; with a zero, PTX `cvt.f32.f16`.
     AddToF32(Arith),
     /// Both halves of `d0` are the 16-bit float nearest to the f32 `s0`. `HADD2` with an `.F32` source and zero.

@@ -9,6 +9,8 @@
 //! with carries take signs as parameters: [`SrcMod::Neg`](super::SrcMod) would already have wrapped. Bitwise
 //! inversion (`~` of the `.X` forms) is always a [`SrcMod::Not`](super::SrcMod).
 
+use super::video::VideoFn;
+
 /// Comparison of two integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cmp {
@@ -141,6 +143,13 @@ pub enum IntFn {
     Add64 {
         /// Which sources are subtracted.
         neg: [bool; 2],
+    },
+    /// `(d0, d1) = (s0, s1) + (s2, s3) + p0`; `q0`: the exact sum is at least 2^64. `IADD.64` with carries, `IADD.64.X`.
+    Add64Carry {
+        /// Which sources are subtracted, or, with `x`, inverted.
+        neg: [bool; 2],
+        /// `p0` is added.
+        x: bool,
     },
     /// `(d0, d1) = ±(s0, s1) ± (s2, s3) ± (s4, s5)`. `UIADD3.64`.
     Add3Wide {
@@ -489,4 +498,6 @@ pub enum IntFn {
     /// Position of the `s2`-th one of `s0` from bit `s1` on, upwards, or downwards if `s2` is negative; with `s2` zero
     /// bit `s1` itself. All ones if there is none. PTX `fns.b32`.
     Fns,
+    /// The video instructions: PTX `vadd`, `vset2` and so on.
+    Video(VideoFn),
 }

@@ -95,14 +95,35 @@ pub enum AtomType {
         /// `.FTZ`
         ftz: bool,
     },
-    /// f64.
+    /// f64. A NaN operand comes back as it is, the second first (measured on an H200); in shared memory, where
+    /// hardware has a loop around the processor's own addition, made quiet.
     F64,
     /// Two f16.
     F16x2,
     /// Two bf16.
     Bf16x2,
+    /// Two f32, each added apart.
+    F32x2 {
+        /// `.FTZ`
+        ftz: bool,
+    },
+    /// Four f32.
+    F32x4 {
+        /// `.FTZ`
+        ftz: bool,
+    },
+    /// Four f16.
+    F16x4,
+    /// Eight f16.
+    F16x8,
+    /// Four bf16.
+    Bf16x4,
+    /// Eight bf16.
+    Bf16x8,
     /// 128 bits (exchange and compare-and-swap only).
     B128,
+    /// 16 bits (exchange and compare-and-swap only), at an even address. PTX `atom.cas.b16`.
+    B16,
 }
 
 impl AtomType {
@@ -110,7 +131,8 @@ impl AtomType {
     pub const fn slots(self) -> usize {
         match self {
             AtomType::U64 | AtomType::S64 | AtomType::F64 => 2,
-            AtomType::B128 => 4,
+            AtomType::F32x2 { .. } | AtomType::F16x4 | AtomType::Bf16x4 => 2,
+            AtomType::B128 | AtomType::F32x4 { .. } | AtomType::F16x8 | AtomType::Bf16x8 => 4,
             _ => 1,
         }
     }

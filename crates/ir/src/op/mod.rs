@@ -20,6 +20,7 @@ pub mod half;
 pub mod int;
 pub mod memory;
 pub mod tensor;
+pub mod video;
 pub mod warp;
 
 use crate::ids::{Pred, Slot};

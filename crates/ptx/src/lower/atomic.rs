@@ -1,7 +1,7 @@
 //! `atom` and `red`.
 
 use lanescope_ir::op::float::HalfFormat;
-use lanescope_ir::op::int::IntFn;
+use lanescope_ir::op::int::{IntFn, Prmt};
 use lanescope_ir::op::memory::{Addr, AtomOp, AtomType, MemoryOp, Space as IrSpace};
 use lanescope_ir::{Slot, Src};
 
@@ -58,6 +58,9 @@ pub(super) fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
     };
     let to = if returns { Some(members(c, c.operand(0)?)?) } else { None };
     let values = members(c, c.operand(first + 1)?)?;
+    if n > 1 && n % 2 == 0 && matches!(ty, Type::F16 | Type::Bf16) {
+        return pairs(c, op, ty, place.space, place.addr, to.as_deref(), &values);
+    }
     for i in 0..n {
         let dst = match &to {
             Some(list) => c.dst(&list[i], ty)?,
@@ -100,13 +103,52 @@ fn one(
         (Type::Bf16x2, false) => AtomType::Bf16x2,
         (Type::F16, false) if op == AtomOp::Add => return half(c, HalfFormat::F16, space, addr, dst, src),
         (Type::Bf16, false) if op == AtomOp::Add => return half(c, HalfFormat::Bf16, space, addr, dst, src),
-        (Type::B16, true) => return unsupported("16-bit exchange"),
+        (Type::B16, true) if matches!(op, AtomOp::Exch | AtomOp::Cas) => AtomType::B16,
         _ => return c.mods.bad_type(ty),
     };
     if matches!(kind, AtomType::U64) && matches!(op, AtomOp::Inc | AtomOp::Dec) {
         return c.mods.bad_type(ty);
     }
     c.memory(MemoryOp::Atomic { space, op, ty: kind, dst, pdst: None, addr, src, compare });
+    Ok(())
+}
+
+/// A vector of 16-bit floats, which is aligned: two at a time.
+fn pairs(
+    c: &mut Cx<'_, '_>,
+    op: AtomOp,
+    ty: Type,
+    space: IrSpace,
+    addr: Addr,
+    to: Option<&[Operand]>,
+    values: &[Operand],
+) -> Lowered<()> {
+    if !matches!(op, AtomOp::Add | AtomOp::Min | AtomOp::Max) {
+        return c.mods.bad_type(ty);
+    }
+    let kind = if ty == Type::F16 { AtomType::F16x2 } else { AtomType::Bf16x2 };
+    let join = Src::imm(0x5410);
+    let mut results = Vec::new();
+    for (i, pair) in values.chunks(2).enumerate() {
+        let [low, high] = pair else { continue };
+        let (low, high) = (c.src(low, ty)?[0], c.src(high, ty)?[0]);
+        let both = c.temp();
+        c.int(IntFn::Prmt(Prmt::Index), Some(both), &[low, join, high]);
+        let old = to.map(|_| c.temp());
+        let addr = Addr { offset: addr.offset + 4 * i as i64, ..addr };
+        let src = [Src::slot(both), Src::ZERO, Src::ZERO, Src::ZERO];
+        let dst = [old, None, None, None];
+        let compare = [Src::ZERO; 4];
+        c.memory(MemoryOp::Atomic { space, op, ty: kind, dst, pdst: None, addr, src, compare });
+        results.extend(old);
+    }
+    // Only now, since a destination may be a register of the address or a later value.
+    for (pair, old) in to.unwrap_or(&[]).chunks(2).zip(results) {
+        for (operand, shift) in pair.iter().zip([0, 16]) {
+            let d = c.dst(operand, ty)?[0];
+            c.int(IntFn::ShrU, d, &[Src::slot(old), Src::imm(shift)]);
+        }
+    }
     Ok(())
 }
 

@@ -256,7 +256,7 @@ pub(super) fn transcendental(c: &mut Cx<'_, '_>) -> Lowered<()> {
         ("ex2" | "tanh", Type::F16 | Type::Bf16 | Type::F16x2 | Type::Bf16x2) => {
             let function = if name == "ex2" { Special::Ex2 } else { Special::Tanh };
             let format = if matches!(ty, Type::F16 | Type::F16x2) { HalfFormat::F16 } else { HalfFormat::Bf16 };
-            FloatFn::SpecialHalf { function, format }
+            FloatFn::SpecialHalf { function, high: false, format }
         }
         _ => return c.mods.bad_type(ty),
     };

@@ -5,7 +5,7 @@ use lanescope_ir::op::{LaneFn, LaneOp};
 use lanescope_ir::{PredSrc, Slot, Src, SrcMod};
 
 use super::cx::Cx;
-use super::fail::{Lowered, unsupported};
+use super::fail::Lowered;
 use super::float::changed;
 use super::int::{dst, sources};
 use crate::tree::Type;
@@ -35,9 +35,7 @@ pub(super) fn arithmetic(c: &mut Cx<'_, '_>, format: Format) -> Lowered<()> {
     let ty = c.mods.ty()?;
     let arith = Arith { ftz: c.mods.take("ftz"), sat: c.mods.take("sat"), relu: c.mods.take("relu"), ..arith(format) };
     c.mods.take("rn");
-    if c.mods.take("oob") {
-        return unsupported("fma.oob");
-    }
+    let oob = c.mods.name == "fma" && c.mods.take("oob");
     c.mods.finish(&["rn", "ftz", "sat", "relu"])?;
     let d = dst(c, ty)?[0];
     match c.mods.name {
@@ -52,7 +50,8 @@ pub(super) fn arithmetic(c: &mut Cx<'_, '_>, format: Format) -> Lowered<()> {
         }
         _ => {
             let [a, b, e] = sources(c, ty)?;
-            half(c, HalfFn::Fma(arith), d, &[a[0], b[0], e[0]]);
+            let f = if oob { HalfFn::FmaOob(arith) } else { HalfFn::Fma(arith) };
+            half(c, f, d, &[a[0], b[0], e[0]]);
         }
     }
     Ok(())

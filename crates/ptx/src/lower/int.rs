@@ -11,7 +11,7 @@ use super::cx::{Cx, Dst, Words};
 use super::fail::{Lowered, unsupported};
 use crate::tree::Type;
 
-pub(super) use bits::{byte_differences, lower as bits};
+pub(super) use bits::lower as bits;
 pub(super) use sum::{carry, product, sum};
 
 /// Destination words of operand 0.

@@ -27,6 +27,7 @@ mod plan;
 mod source;
 mod tensor;
 mod unsupported;
+mod video;
 mod warp;
 
 use lanescope_ir::op::control::ControlOp;
@@ -329,7 +330,6 @@ fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
         "lop3" => int::lop3(c),
         "shl" | "shr" | "shf" | "bfe" | "bfi" | "bfind" | "clz" | "popc" | "brev" | "prmt" | "szext" | "bmsk"
         | "fns" | "dp4a" | "dp2a" => int::bits(c),
-        "vabsdiff4" => int::byte_differences(c),
         "setp" => compare::setp(c),
         "set" => compare::set(c),
         "selp" => compare::selp(c),
@@ -368,6 +368,7 @@ fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
         "exit" => control::exit(c),
         "alloca" | "stacksave" | "stackrestore" => control::stack(c),
         "trap" | "brkpt" | "nanosleep" | "pmevent" => control::simple(c),
+        name if name.starts_with('v') => video::lower(c),
         name => fail::unsupported(unsupported::kind(name)),
     }
 }

@@ -237,10 +237,15 @@ fn division_check(cx: &Cx) -> Lowered<LaneOp> {
 
 /// A 16-bit source in the low half: `-` and `|..|` work on bit 15.
 pub(super) fn half_source(cx: &Cx, i: usize) -> Lowered<Src> {
+    half_of(cx, i, "H0_H0")
+}
+
+/// The same, of the half that `named` says if it is said at all.
+fn half_of(cx: &Cx, i: usize, named: &str) -> Lowered<Src> {
     use crate::isa::inst::Sign;
     use lanescope_ir::SrcMod;
     let (src, sign, abs, suffix) = cx.raw(i)?;
-    if !matches!(suffix, "" | "H0_H0") {
+    if !suffix.is_empty() && suffix != named {
         return refuse(format!("operand {i} has suffix .{suffix}"));
     }
     Ok(src.with(match (sign, abs) {

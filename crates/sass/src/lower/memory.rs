@@ -251,6 +251,12 @@ fn atomic_kind(cx: &Cx) -> Lowered<(AtomOp, AtomType)> {
             "F32" => float = Some(AtomType::F32 { ftz: false }),
             "F64" => float = Some(AtomType::F64),
             "F16x2" => float = Some(AtomType::F16x2),
+            "F16x4" => float = Some(AtomType::F16x4),
+            "F16x8" => float = Some(AtomType::F16x8),
+            "BF16x4" => float = Some(AtomType::Bf16x4),
+            "BF16x8" => float = Some(AtomType::Bf16x8),
+            "F32x2" => float = Some(AtomType::F32x2 { ftz: false }),
+            "F32x4" => float = Some(AtomType::F32x4 { ftz: false }),
             "BF16x2" | "BF16_V2" => float = Some(AtomType::Bf16x2),
             "FTZ" => ftz = true,
             m if is_hint(m) => {}
@@ -263,6 +269,8 @@ fn atomic_kind(cx: &Cx) -> Lowered<(AtomOp, AtomType)> {
     }
     let ty = match float {
         Some(AtomType::F32 { .. }) => AtomType::F32 { ftz },
+        Some(AtomType::F32x2 { .. }) => AtomType::F32x2 { ftz },
+        Some(AtomType::F32x4 { .. }) => AtomType::F32x4 { ftz },
         Some(t) => t,
         None if quad => AtomType::B128,
         None => match (wide, signed) {
@@ -318,7 +326,8 @@ fn atomic(cx: &Cx, space: Space, returns: bool) -> Lowered<Op> {
 }
 
 fn query_space(cx: &Cx) -> Lowered<Op> {
-    let space = if cx.has("S") {
+    // Every block is a cluster of its own, so that the cluster's shared memory (`.D`) is the block's.
+    let space = if cx.has("S") || cx.has("D") {
         Space::Shared
     } else if cx.has("L") {
         Space::Local

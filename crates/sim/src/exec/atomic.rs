@@ -21,9 +21,11 @@ pub(crate) fn supported(op: AtomOp, ty: AtomType) -> bool {
     match ty {
         T::U32 | T::S32 => true,
         T::U64 | T::S64 => !matches!(op, O::PopcInc | O::Inc | O::Dec),
-        T::F32 { .. } | T::F64 => matches!(op, O::Add | O::Exch),
-        T::F16x2 | T::Bf16x2 => matches!(op, O::Add | O::Min | O::Max | O::Exch),
-        T::B128 => matches!(op, O::Exch | O::Cas | O::CasSpin),
+        T::F32 { .. } | T::F64 | T::F32x2 { .. } | T::F32x4 { .. } => matches!(op, O::Add | O::Exch),
+        T::F16x2 | T::Bf16x2 | T::F16x4 | T::F16x8 | T::Bf16x4 | T::Bf16x8 => {
+            matches!(op, O::Add | O::Min | O::Max | O::Exch)
+        }
+        T::B128 | T::B16 => matches!(op, O::Exch | O::Cas | O::CasSpin),
     }
 }
 
@@ -36,15 +38,14 @@ fn f32_add(a: u32, b: u32, ftz: bool) -> u32 {
     if sum.is_nan() { 0x7fff_ffff } else { sum.to_bits() }
 }
 
-/// The sum; a NaN operand comes back quietened, the last one first, as in the lane operations.
+/// The sum; a NaN operand comes back as it is, the last one first.
 fn f64_add(a: u64, b: u64) -> u64 {
-    const QUIET: u64 = 1 << 51;
     let (x, y) = (f64::from_bits(a), f64::from_bits(b));
     if y.is_nan() {
-        return b | QUIET;
+        return b;
     }
     if x.is_nan() {
-        return a | QUIET;
+        return a;
     }
     let sum = x + y;
     if sum.is_nan() { 0xfff8_0000_0000_0000 } else { sum.to_bits() }
@@ -85,6 +86,22 @@ fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
     u32::from(f(a as u16, b as u16)) | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
 }
 
+/// What hardware does in shared memory instead: a loop around the processor's own addition, which does not flush
+/// subnormal numbers and makes a NaN quiet.
+pub(crate) fn apply_shared(op: AtomOp, ty: AtomType, old: &Value, b: &Value, compare: &Value) -> Option<Value> {
+    match ty {
+        AtomType::F32 { .. } => apply(op, AtomType::F32 { ftz: false }, old, b, compare),
+        AtomType::F64 if op == AtomOp::Add => {
+            let mut new = apply(op, ty, old, b, compare)?;
+            if f64::from_bits(wide(&new)).is_nan() {
+                new[1] |= 1 << 19;
+            }
+            Some(new)
+        }
+        _ => apply(op, ty, old, b, compare),
+    }
+}
+
 /// The value that replaces `old`; `None` leaves it (a failed compare-and-swap).
 pub(crate) fn apply(op: AtomOp, ty: AtomType, old: &Value, b: &Value, compare: &Value) -> Option<Value> {
     use AtomType as T;
@@ -94,6 +111,8 @@ pub(crate) fn apply(op: AtomOp, ty: AtomType, old: &Value, b: &Value, compare: &
         _ => {}
     }
     let word = |x: u32| Some([x, 0, 0, 0]);
+    // Word by word; those beyond the type's are not stored.
+    let each = |f: &dyn Fn(u32, u32) -> u32| -> Value { std::array::from_fn(|i| f(old[i], b[i])) };
     match ty {
         T::U32 | T::S32 => {
             let (o, v) = (old[0], b[0]);
@@ -144,9 +163,10 @@ pub(crate) fn apply(op: AtomOp, ty: AtomType, old: &Value, b: &Value, compare: &
         }
         T::F32 { ftz } => word(f32_add(old[0], b[0], ftz)),
         T::F64 => Some(narrow(f64_add(wide(old), wide(b)))),
-        T::F16x2 => word(halves(old[0], b[0], |x, y| f16_op(op, x, y))),
-        T::Bf16x2 => word(halves(old[0], b[0], |x, y| bf16_op(op, x, y))),
-        T::B128 => None,
+        T::F16x2 | T::F16x4 | T::F16x8 => Some(each(&|o, v| halves(o, v, |x, y| f16_op(op, x, y)))),
+        T::Bf16x2 | T::Bf16x4 | T::Bf16x8 => Some(each(&|o, v| halves(o, v, |x, y| bf16_op(op, x, y)))),
+        T::F32x2 { ftz } | T::F32x4 { ftz } => Some(each(&|o, v| f32_add(o, v, ftz))),
+        T::B128 | T::B16 => None,
     }
 }
 

@@ -636,7 +636,7 @@ impl Access<'_> {
                     todo &= first_of_address(todo, &at);
                 }
                 let mut result = Old { words: [Row::ZERO; 4], swapped: 0 };
-                let job = Job { op: *op, ty: *ty, b: &b, c: &c, returns: *returns };
+                let job = Job { op: *op, ty: *ty, b: &b, c: &c, returns: *returns, apply: atomic::apply };
                 if todo != 0 {
                     self.atomic(&job, space, todo, &mut at, &mut result)?;
                 }
@@ -678,7 +678,7 @@ impl Access<'_> {
         at: &mut Addresses,
         old: &mut Old,
     ) -> Result<(), SimError> {
-        let bytes = job.ty.slots() as u32 * 4;
+        let bytes = if job.ty == AtomType::B16 { 2 } else { job.ty.slots() as u32 * 4 };
         match space {
             Space::Global => self.global(AccessKind::Atomic, bytes, mask, at, |s, region, o| {
                 let words = s.block.cx.memory.regions[region].words.as_slice();
@@ -698,6 +698,7 @@ impl Access<'_> {
             }),
             Space::Shared => {
                 self.bounds(AccessKind::Atomic, space, bytes, mask, at)?;
+                let job = Job { apply: atomic::apply_shared, ..*job };
                 job.run(self.shared, Offsets { at, mask, pattern: Pattern::Any }, old);
                 Ok(())
             }
@@ -746,7 +747,11 @@ struct Job<'a> {
     b: &'a [Row; 4],
     c: &'a [Row; 4],
     returns: bool,
+    apply: Apply,
 }
+
+/// [`atomic::apply`] or [`atomic::apply_shared`].
+type Apply = fn(AtomOp, AtomType, &Value, &Value, &Value) -> Option<Value>;
 
 /// What an atomic gives back.
 struct Old {
@@ -781,16 +786,18 @@ impl Job<'_> {
         for l in lanes(o.mask) {
             let word = (o.at[l] / 4) as usize;
             let (mut was, mut b, mut c): (Value, Value, Value) = ([0; 4], [0; 4], [0; 4]);
+            let (shift, part) = if self.ty == AtomType::B16 { (8 * (o.at[l] & 2) as u32, 0xffff) } else { (0, !0) };
             for i in 0..n {
-                was[i] = memory.get(l, word + i);
-                b[i] = self.b[i].0[l];
-                c[i] = self.c[i].0[l];
+                was[i] = memory.get(l, word + i) >> shift & part;
+                b[i] = self.b[i].0[l] & part;
+                c[i] = self.c[i].0[l] & part;
                 old.words[i].0[l] = was[i];
             }
-            if let Some(new) = atomic::apply(self.op, self.ty, &was, &b, &c) {
+            if let Some(new) = (self.apply)(self.op, self.ty, &was, &b, &c) {
                 old.swapped |= 1 << l;
                 for (i, x) in new.iter().enumerate().take(n) {
-                    memory.set(l, word + i, *x);
+                    let kept = if part == !0 { 0 } else { memory.get(l, word + i) & !(part << shift) };
+                    memory.set(l, word + i, kept | *x << shift);
                 }
             }
         }

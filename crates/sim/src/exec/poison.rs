@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lanescope_ir::Op;
 use lanescope_ir::op::effects::Access;
-use lanescope_ir::op::memory::{Addr, MemoryOp, Space};
+use lanescope_ir::op::memory::{Addr, AtomType, MemoryOp, Space};
 use lanescope_ir::op::warp::WarpOp;
 
 use super::program::{Inst, Kind, MemKind};
@@ -183,6 +183,7 @@ impl Poison {
         };
         let bytes = match &m.kind {
             MemKind::Load { width, .. } | MemKind::Store { width, .. } => width.bytes(),
+            MemKind::Atomic { ty: AtomType::B16, .. } => 2,
             MemKind::Atomic { ty, .. } => ty.slots() as u32 * 4,
             MemKind::Query { .. } => return Ok(result),
             MemKind::Copy(c) => {

@@ -75,13 +75,13 @@ pub(super) fn bind<B: Bind>(f: &ConvertFn, b: B) -> B::Output {
         }
         ConvertFn::PackFloat8 { format, relu } => b.bind(pack::PackFloat8 { format, relu }),
         ConvertFn::PackFloat8FromHalf { format, relu } => b.bind(pack::PackFloat8FromHalf { format, relu }),
-        ConvertFn::UnpackFloat8 { format, shift } => b.bind(pack::UnpackFloat8 { format, shift }),
+        ConvertFn::UnpackFloat8 { relu, format, shift } => b.bind(pack::UnpackFloat8 { relu, format, shift }),
         ConvertFn::PackInt { to } => b.bind(pack::PackInt(to)),
         ConvertFn::IntToInt { from, to, saturate } => {
             let f = ints::IntToInt { from, to, saturate };
             if to.bits == 64 { b.bind(ints::IntToInt64(f)) } else { b.bind(f) }
         }
-        ConvertFn::ToTf32 { away } => b.bind(floats::ToTf32 { away }),
+        ConvertFn::ToTf32 { round, relu, finite } => b.bind(floats::ToTf32 { round, relu, finite }),
         ConvertFn::PackToInt { to, round, nan_to_zero } => {
             b.bind(pack::PackToInt(ints::ToInt::new(Format::F32, to, round, false, nan_to_zero)))
         }

@@ -38,6 +38,6 @@ pub(super) fn bind<B: Bind>(f: &FloatFn, b: B) -> B::Output {
         FloatFn::Sqrt(arith) => b.bind(divide::Sqrt(arith)),
         FloatFn::Approx { function, ftz } => b.bind(approx::Approx { function, ftz }),
         FloatFn::Test(kind) => b.bind(divide::Test(kind)),
-        FloatFn::SpecialHalf { function, format } => b.bind(mufu::MufuHalf { function, format }),
+        FloatFn::SpecialHalf { function, high, format } => b.bind(mufu::MufuHalf { function, high, format }),
     }
 }

@@ -33,18 +33,20 @@ impl LaneFunction for Mufu {
 #[derive(Clone, Copy)]
 pub(super) struct MufuHalf {
     pub(super) function: Special,
+    pub(super) high: bool,
     pub(super) format: HalfFormat,
 }
 
 impl LaneFunction for MufuHalf {
     const SRC: usize = 1;
     fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
+        let a = if self.high { s[0] >> 16 } else { s[0] & 0xffff };
         Out::word(match self.format {
             HalfFormat::F16 => {
-                let wide = half::f16::from_bits(s[0] as u16).to_f32().to_bits();
+                let wide = half::f16::from_bits(a as u16).to_f32().to_bits();
                 cut_to_f16(special(self.function, wide))
             }
-            HalfFormat::Bf16 => special(self.function, s[0] << 16) >> 16,
+            HalfFormat::Bf16 => special(self.function, a << 16) >> 16,
         })
     }
 }

@@ -88,8 +88,8 @@ fn function(name: &str) -> Option<(LaneFn, bool)> {
         ("lg2", "f32") if has("ftz") => LaneFn::Float(FloatFn::Special(Special::Lg2)),
         ("ex2", "f32") if has("ftz") => LaneFn::Float(FloatFn::Special(Special::Ex2)),
         ("tanh", "f32") => LaneFn::Float(FloatFn::Special(Special::Tanh)),
-        ("ex2", "f16") => LaneFn::Float(FloatFn::SpecialHalf { function: Special::Ex2, format: HalfFormat::F16 }),
-        ("tanh", "f16") => LaneFn::Float(FloatFn::SpecialHalf { function: Special::Tanh, format: HalfFormat::F16 }),
+        ("ex2", "f16") => LaneFn::Float(FloatFn::SpecialHalf { function: Special::Ex2, high: false, format: HalfFormat::F16 }),
+        ("tanh", "f16") => LaneFn::Float(FloatFn::SpecialHalf { function: Special::Tanh, high: false, format: HalfFormat::F16 }),
         _ => return None,
     };
     Some((f, subtract && kind == "f32"))
@@ -101,8 +101,8 @@ fn conversion(name: &str, parts: &[&str], round: Rounding) -> Option<ConvertFn> 
     match name {
         "cvt.rn.satfinite.e4m3x2.f32" => return Some(ConvertFn::PackFloat8 { format: Float8::E4m3, relu }),
         "cvt.rn.satfinite.e5m2x2.f32" => return Some(ConvertFn::PackFloat8 { format: Float8::E5m2, relu }),
-        "cvt.rn.f16x2.e4m3x2" => return Some(ConvertFn::UnpackFloat8 { format: Float8::E4m3, shift: 0 }),
-        "cvt.rn.f16x2.e5m2x2" => return Some(ConvertFn::UnpackFloat8 { format: Float8::E5m2, shift: 0 }),
+        "cvt.rn.f16x2.e4m3x2" => return Some(ConvertFn::UnpackFloat8 { relu: false, format: Float8::E4m3, shift: 0 }),
+        "cvt.rn.f16x2.e5m2x2" => return Some(ConvertFn::UnpackFloat8 { relu: false, format: Float8::E5m2, shift: 0 }),
         // bf16 is the high half of an f32: a shift, no conversion.
         "cvt.f32.bf16" => return None,
         _ => {}

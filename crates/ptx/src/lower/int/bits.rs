@@ -6,7 +6,7 @@ use lanescope_ir::op::int::{Funnel, IntFn, Prmt};
 
 use super::{dst, is_integer, sources, wide};
 use crate::lower::cx::Cx;
-use crate::lower::fail::{Lowered, unsupported};
+use crate::lower::fail::Lowered;
 use crate::tree::Type;
 
 pub(in crate::lower) fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
@@ -192,29 +192,6 @@ fn nth(c: &mut Cx<'_, '_>) -> Lowered<()> {
     let d = dst(c, ty)?;
     let s: [Src; 3] = [c.word(1, ty)?, c.word(2, Type::B32)?, c.word(3, Type::S32)?];
     c.int(IntFn::Fns, d[0], &s);
-    Ok(())
-}
-
-/// `vabsdiff4`, of all four bytes
-pub(in crate::lower) fn byte_differences(c: &mut Cx<'_, '_>) -> Lowered<()> {
-    let types = c.mods.types().to_vec();
-    let add = c.mods.take("add");
-    c.mods.finish(&["add"])?;
-    let [to, a, b] = types[..] else { return unsupported("video instruction") };
-    let signed = match (a, b) {
-        (Type::U32, Type::U32) => false,
-        (Type::S32, Type::S32) => true,
-        _ => return unsupported("video instruction of mixed signs"),
-    };
-    c.expect(4)?;
-    let d = dst(c, to)?;
-    // Parts of registers are refused; without them all bytes count and the third source is only added to.
-    let [x, y, z] = [c.word(1, a)?, c.word(2, b)?, c.word(3, to)?];
-    if add {
-        c.int(IntFn::AbsDiff4Acc { signed }, d[0], &[x, y, z]);
-    } else {
-        c.int(IntFn::AbsDiff4 { signed }, d[0], &[x, y]);
-    }
     Ok(())
 }
 

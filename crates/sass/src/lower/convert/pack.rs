@@ -1,7 +1,7 @@
 //! Lowering of the conversions that put two values in one register.
 
 use lanescope_ir::Src;
-use lanescope_ir::op::convert::{ConvertFn, Float8};
+use lanescope_ir::op::convert::{ConvertFn, Float8, Tf32Rounding};
 use lanescope_ir::op::float::{HalfFormat, Rounding};
 use lanescope_ir::op::{LaneFn, LaneOp};
 
@@ -15,6 +15,7 @@ use crate::lower::operands::{Cx, Lowered, refuse};
 enum Narrow {
     Half(HalfFormat),
     Eight(Float8),
+    Tf32,
 }
 
 /// Where the results go.
@@ -44,6 +45,7 @@ pub(super) fn floats(cx: &Cx) -> Lowered<LaneOp> {
             "BF16" => Narrow::Half(HalfFormat::Bf16),
             "E4M3" => Narrow::Eight(Float8::E4m3),
             "E5M2" => Narrow::Eight(Float8::E5m2),
+            "TF32" => Narrow::Tf32,
             other => {
                 match other {
                     "F32" => from_f32 = true,
@@ -76,6 +78,15 @@ pub(super) fn floats(cx: &Cx) -> Lowered<LaneOp> {
     };
     let nearest = round == Rounding::Nearest;
     match (layout, to_half, formats) {
+        // One value; what would be merged is nothing.
+        (Some(Layout::MergeC), _, [Some(Narrow::Tf32), None]) if from_f32 && !finite => {
+            expect(cx, 3)?;
+            if !matches!(cx.operand(2)?, Operand::Reg(r) if r.index == 255) {
+                return refuse("operand 2 is not RZ");
+            }
+            let round = if nearest { Tf32Rounding::Nearest } else { Tf32Rounding::Zero };
+            operation(cx, ConvertFn::ToTf32 { round, relu, finite }, [cx.fsrc(1)?, Src::ZERO, Src::ZERO])
+        }
         (Some(Layout::PackAb), Some(format), _) => {
             expect(cx, 3)?;
             let f = ConvertFn::PackHalf { format, round, relu, finite };
@@ -93,11 +104,16 @@ pub(super) fn floats(cx: &Cx) -> Lowered<LaneOp> {
         (Some(Layout::UnpackBMergeC), _, [Some(Narrow::Eight(format)), Some(Narrow::Half(HalfFormat::F16))])
             if finite && nearest =>
         {
-            expect(cx, 3)?;
-            operation(cx, ConvertFn::PackFloat8FromHalf { format, relu }, [cx.src(1)?, cx.src(2)?, Src::ZERO])
+            // sm_120 names the register that is not read, too.
+            let at = match cx.operand(1)? {
+                Operand::Reg(r) if cx.len() == 4 && r.index == 255 => 2,
+                _ => 1,
+            };
+            expect(cx, at + 2)?;
+            operation(cx, ConvertFn::PackFloat8FromHalf { format, relu }, [cx.src(at)?, cx.src(at + 1)?, Src::ZERO])
         }
         (Some(Layout::UnpackB), _, [Some(Narrow::Half(HalfFormat::F16)), Some(Narrow::Eight(format))])
-            if !relu && !finite && nearest =>
+            if !finite && nearest =>
         {
             expect(cx, 2)?;
             let (src, sign, abs, suffix) = cx.raw(1)?;
@@ -109,7 +125,7 @@ pub(super) fn floats(cx: &Cx) -> Lowered<LaneOp> {
             if sign != Sign::None || abs {
                 return refuse("operand 1 is not a plain source");
             }
-            operation(cx, ConvertFn::UnpackFloat8 { format, shift }, [src, Src::ZERO, Src::ZERO])
+            operation(cx, ConvertFn::UnpackFloat8 { relu, format, shift }, [src, Src::ZERO, Src::ZERO])
         }
         _ => refuse("this conversion"),
     }

@@ -3,7 +3,7 @@
 use lanescope_ir::op::float::{FloatFn, HalfFormat, Special};
 use lanescope_ir::op::{LaneFn, LaneOp};
 
-use super::{expect, half_source, unknown};
+use super::{expect, half_of, unknown};
 use crate::lower::operands::{Cx, Lowered, refuse};
 
 pub(super) fn lower(cx: &Cx) -> Lowered<LaneOp> {
@@ -39,7 +39,12 @@ pub(super) fn lower(cx: &Cx) -> Lowered<LaneOp> {
     let (f, src) = match format {
         None => (FloatFn::Special(function), cx.fsrc(1)?),
         Some(format) => match function {
-            Special::Ex2 | Special::Tanh => (FloatFn::SpecialHalf { function, format }, half_source(cx, 1)?),
+            Special::Ex2 | Special::Tanh => {
+                let (_, _, _, suffix) = cx.raw(1)?;
+                let high = suffix == "H1";
+                let src = half_of(cx, 1, if high { "H1" } else { "H0_H0" })?;
+                (FloatFn::SpecialHalf { function, high, format }, src)
+            }
             _ => return refuse("this function in 16 bits"),
         },
     };

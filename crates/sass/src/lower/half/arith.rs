@@ -60,7 +60,7 @@ pub(super) fn hmul2(cx: &Cx) -> Lowered<LaneOp> {
 
 /// `.MMA` names the unit that does it.
 pub(super) fn hfma2(cx: &Cx) -> Lowered<LaneOp> {
-    known(cx, &["MMA", "BF16_V2", "FTZ", "SAT", "RELU"])?;
+    known(cx, &["MMA", "BF16_V2", "OOB", "FTZ", "SAT", "RELU"])?;
     let ([a, b, c], n) = sources::<3>(cx, 1)?;
     // `.RELU` has a predicate field too, which does nothing when it is `PT`.
     if cx.len() != n + 1 || cx.psrc(n)? != PredSrc::TRUE {
@@ -69,6 +69,7 @@ pub(super) fn hfma2(cx: &Cx) -> Lowered<LaneOp> {
     no_single(&[a, b, c])?;
     let arith = arith(cx, [a.select, b.select, c.select])?;
     let mut op = match moved(arith, a, b, c) {
+        _ if cx.has("OOB") => op(HalfFn::FmaOob(arith), [a.src, b.src, c.src]),
         Some(value) => {
             let mut op = LaneOp::new(LaneFn::Int(IntFn::Mov));
             op.src[0] = Src::imm(value);

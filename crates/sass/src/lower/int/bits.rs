@@ -5,6 +5,7 @@ use lanescope_ir::op::LaneOp;
 use lanescope_ir::op::int::{IntFn, Prmt, Small};
 
 use super::{count, known, op, results};
+use crate::isa::inst::Sign;
 use crate::lower::operands::{Cx, Lowered, refuse};
 
 /// `d, sources`, all plain.
@@ -69,7 +70,7 @@ fn small(name: &str) -> Option<Small> {
         ("U", bits) => (false, bits),
         _ => return None,
     };
-    Some(Small { bits: bits.parse().ok().filter(|b| [8, 16].contains(b))?, signed })
+    Some(Small { bits: bits.parse().ok().filter(|b| [2, 4, 8, 16].contains(b))?, signed })
 }
 
 /// The narrow type of `.S8.S32.SAT`.
@@ -82,12 +83,22 @@ fn saturated_to(cx: &Cx) -> Lowered<Small> {
 
 pub(super) fn i2i(cx: &Cx) -> Lowered<LaneOp> {
     let to = saturated_to(cx)?;
+    if to.bits < 8 {
+        return refuse("I2I to less than a byte");
+    }
     simple::<1>(cx, IntFn::Saturate(to))
 }
 
 pub(super) fn i2ip(cx: &Cx) -> Lowered<LaneOp> {
     let to = saturated_to(cx)?;
-    let op = simple::<3>(cx, IntFn::PackSaturate(to))?;
+    count(cx, 4)?;
+    // Above both results goes as much of the third source as fits: `.24` or `.28` says so for 4 and 2 bits.
+    let (above, sign, abs, suffix) = cx.raw(3)?;
+    if sign != Sign::None || abs || !matches!((to.bits, suffix), (8.., "") | (4, "24") | (2, "28")) {
+        return refuse("operand 3 is not a plain source");
+    }
+    let mut op = op(IntFn::PackSaturate(to), [cx.src(1)?, cx.src(2)?, above]);
+    op.dst[0] = cx.dst(0)?;
     if to.bits == 16 && op.src[2] != Src::ZERO {
         return refuse("a third source with two halves");
     }

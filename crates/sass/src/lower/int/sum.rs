@@ -86,11 +86,18 @@ pub(super) fn iadd(cx: &Cx) -> Lowered<LaneOp> {
     let x = cx.has("X");
     count(cx, first + 2 + usize::from(x))?;
     if cx.has("64") {
-        if x || carry != [None; 2] {
-            return refuse("64-bit sum with carries");
-        }
-        let (a, b) = (apart64(cx, first, false)?, apart64(cx, first + 1, false)?);
-        let mut op = op(IntFn::Add64 { neg: [a.1, b.1] }, [a.0[0], a.0[1], b.0[0], b.0[1]]);
+        let (a, b) = (apart64(cx, first, x)?, apart64(cx, first + 1, x)?);
+        let (neg, src) = ([a.1, b.1], [a.0[0], a.0[1], b.0[0], b.0[1]]);
+        let mut op = if x || carry != [None; 2] {
+            let mut op = op(IntFn::Add64Carry { neg, x }, src);
+            op.pdst[0] = carry[0];
+            if x {
+                op.psrc[0] = cx.psrc(first + 2)?;
+            }
+            op
+        } else {
+            op(IntFn::Add64 { neg }, src)
+        };
         op.dst = cx.dst64(0)?;
         return Ok(op);
     }

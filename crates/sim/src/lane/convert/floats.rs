@@ -1,5 +1,6 @@
 //! Between floats, and to integral values.
 
+use lanescope_ir::op::convert::Tf32Rounding;
 use lanescope_ir::op::float::Rounding;
 
 use super::ints::source;
@@ -160,7 +161,9 @@ impl LaneFunction for Integral16 {
 /// f32 to tf32.
 #[derive(Clone, Copy)]
 pub(super) struct ToTf32 {
-    pub(super) away: bool,
+    pub(super) round: Tf32Rounding,
+    pub(super) relu: bool,
+    pub(super) finite: bool,
 }
 
 impl LaneFunction for ToTf32 {
@@ -168,8 +171,18 @@ impl LaneFunction for ToTf32 {
     #[inline(always)]
     fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
         const LOST: u32 = 0x1fff;
-        let finite = s[0] & 0x7fff_ffff < 0x7f80_0000;
-        let half = if self.away { 0x1000 } else { 0xfff + (s[0] >> 13 & 1) };
-        Out::word(s[0].wrapping_add(if finite { half } else { 0 }) & !LOST)
+        const INFINITY: u32 = 0x7f80_0000;
+        let magnitude = s[0] & 0x7fff_ffff;
+        let half = match self.round {
+            Tf32Rounding::Away => 0x1000,
+            Tf32Rounding::Nearest => 0xfff + (s[0] >> 13 & 1),
+            Tf32Rounding::Zero => 0,
+        };
+        let canonical = magnitude > INFINITY && self.round != Tf32Rounding::Away;
+        let r = s[0].wrapping_add(if magnitude < INFINITY { half } else { 0 }) & !LOST;
+        let clamped = self.finite && r & 0x7fff_ffff >= INFINITY;
+        let r = if clamped { r - (LOST + 1) } else { r };
+        let r = if self.relu && r >> 31 == 1 { 0 } else { r };
+        Out::word(if canonical { 0x7fff_ffff & !LOST } else { r })
     }
 }

@@ -145,6 +145,7 @@ fn from_float8(x: u32, format: Float8) -> u32 {
 /// Two 8-bit floats to f16.
 #[derive(Clone, Copy)]
 pub(super) struct UnpackFloat8 {
+    pub(super) relu: bool,
     pub(super) format: Float8,
     pub(super) shift: u8,
 }
@@ -153,7 +154,11 @@ impl LaneFunction for UnpackFloat8 {
     const SRC: usize = 1;
     fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
         let x = s[0].checked_shr(u32::from(self.shift)).unwrap_or(0);
-        Out::word(from_float8(x >> 8 & 0xff, self.format) << 16 | from_float8(x & 0xff, self.format))
+        let one = |x: u32| {
+            let r = from_float8(x & 0xff, self.format);
+            if self.relu && r & 0x8000 != 0 { 0 } else { r }
+        };
+        Out::word(one(x >> 8) << 16 | one(x))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use lanescope_ir::op::half::Arith;
 
-use super::format::{NAN, flush, is_nan, narrow, sum, widen};
+use super::format::{NAN, flush, is_nan, is_tiny, narrow, sum, widen};
 use super::{Halves, join};
 use crate::lane::{LaneFunction, Out};
 
@@ -25,7 +25,8 @@ impl Around {
     }
     #[inline(always)]
     fn result<const BF: bool>(self, x: f64) -> u16 {
-        let r = flush::<BF>(narrow::<BF>(x), self.ftz);
+        let r = narrow::<BF>(x);
+        let r = if self.ftz & is_tiny::<BF>(x) { r & 0x8000 } else { r };
         let one = if BF { 0x3f80 } else { 0x3c00 };
         let negative = r & 0x8000 != 0;
         let relu = if negative { 0 } else { r };
@@ -73,6 +74,19 @@ impl<const BF: bool> LaneFunction for Fma<BF> {
     fn eval(self, s: [u32; 6], _: [bool; 3]) -> Out {
         let (a, b, c) = (self.0.source::<BF>(s, 0), self.0.source::<BF>(s, 1), self.0.source::<BF>(s, 2));
         self.0.results::<BF>(|i| sum(a[i] * b[i], c[i]))
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct FmaOob<const BF: bool>(pub(super) Around);
+
+impl<const BF: bool> LaneFunction for FmaOob<BF> {
+    const SRC: usize = 3;
+    fn eval(self, s: [u32; 6], p: [bool; 3]) -> Out {
+        let outside = |i: usize| self.0.halves[i].split(s[i]).map(|x| x & 0x7fff == 0x7ff7);
+        let (a, b) = (outside(0), outside(1));
+        let mask = join([0, 1].map(|i| if a[i] | b[i] { 0 } else { 0xffff }));
+        Out::word(Fma::<BF>(self.0).eval(s, p).d[0] & mask)
     }
 }
 

@@ -31,6 +31,17 @@ pub(super) fn flush<const BF: bool>(x: u16, ftz: bool) -> u16 {
     if ftz & tiny { x & 0x8000 } else { x }
 }
 
+/// Whether `x` (exact, or rounded to odd), rounded to the format's digits with any exponent, is below the smallest normal
+/// number.
+#[inline(always)]
+pub(super) fn is_tiny<const BF: bool>(x: f64) -> bool {
+    let digits = u64::from(fraction(BF)) + 1;
+    let exponent: u64 = if BF { 1023 - 126 } else { 1023 - 14 };
+    // Half a unit in the last digit below that number everything rounds to it.
+    let nearly = f64::from_bits(exponent << 52) * (1.0 - f64::from_bits((1023 - digits - 1) << 52));
+    x.abs() < nearly
+}
+
 /// Exactly.
 #[inline(always)]
 pub(super) fn widen<const BF: bool>(x: u16) -> f64 {

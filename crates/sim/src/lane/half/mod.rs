@@ -19,6 +19,8 @@ pub(super) fn bind<B: Bind>(f: &HalfFn, b: B) -> B::Output {
         HalfFn::Mul(a) => b.bind(arith::Mul::<true>(arith::Around::of(a))),
         HalfFn::Fma(a) if f16(a.format) => b.bind(arith::Fma::<false>(arith::Around::of(a))),
         HalfFn::Fma(a) => b.bind(arith::Fma::<true>(arith::Around::of(a))),
+        HalfFn::FmaOob(a) if f16(a.format) => b.bind(arith::FmaOob::<false>(arith::Around::of(a))),
+        HalfFn::FmaOob(a) => b.bind(arith::FmaOob::<true>(arith::Around::of(a))),
         HalfFn::AddToF32(a) if f16(a.format) => b.bind(arith::AddToF32::<false>(arith::Around::of(a))),
         HalfFn::AddToF32(a) => b.bind(arith::AddToF32::<true>(arith::Around::of(a))),
         HalfFn::FromF32(a) if f16(a.format) => b.bind(arith::FromF32::<false>(arith::Around::of(a))),

@@ -11,6 +11,7 @@ mod mul;
 mod ptx;
 mod shift;
 mod sum;
+mod video;
 
 use lanescope_ir::op::int::{Cmp, IntFn, Packing, Prmt};
 
@@ -53,6 +54,7 @@ pub(super) fn bind<B: Bind>(f: &IntFn, b: B) -> B::Output {
         IntFn::Add3X => b.bind(sum::Add3X),
         IntFn::Add3XCarry => b.bind(sum::Add3XCarry),
         IntFn::Add64 { neg } => b.bind(sum::Add64 { neg }),
+        IntFn::Add64Carry { neg, x } => b.bind(sum::Add64Carry { neg, x }),
         IntFn::Add3Wide { neg } => b.bind(sum::Add3Wide { neg }),
         IntFn::AddSat { neg } => b.bind(sum::AddSat { neg }),
         IntFn::Add16x2 => b.bind(sum::Add16x2),
@@ -158,6 +160,7 @@ pub(super) fn bind<B: Bind>(f: &IntFn, b: B) -> B::Output {
         IntFn::Cnot => b.bind(ptx::Cnot),
         IntFn::Cnot64 => b.bind(ptx::Cnot64),
         IntFn::Fns => b.bind(ptx::Fns),
+        IntFn::Video(f) => b.bind(video::Video(f)),
     }
 }
 

@@ -78,6 +78,23 @@ lane_function!([] Add64, 4 0 => 2 0, |f, s, _| {
 });
 
 #[derive(Clone, Copy)]
+pub(super) struct Add64Carry {
+    pub(super) neg: [bool; 2],
+    pub(super) x: bool,
+}
+lane_function!([] Add64Carry, 4 1 => 2 1, |f, s, p| {
+    // A subtrahend enters as 2^64 - x, so that subtracting zero carries; with a carry coming in it is inverted.
+    let term = |x: u64, neg: bool| match (neg, f.x) {
+        (false, _) => u128::from(x),
+        (true, true) => u128::from(!x),
+        (true, false) => (1u128 << 64) - u128::from(x),
+    };
+    let carry = u128::from(f.x && p[0]);
+    let sum = term(super::pair(s[0], s[1]), f.neg[0]) + term(super::pair(s[2], s[3]), f.neg[1]) + carry;
+    Out { d: [sum as u32, (sum >> 32) as u32], p: [sum >> 64 != 0, false] }
+});
+
+#[derive(Clone, Copy)]
 pub(super) struct Add3Wide {
     pub(super) neg: [bool; 3],
 }

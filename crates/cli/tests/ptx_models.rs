@@ -115,7 +115,9 @@ fn warps_of_64_compute_the_same_where_the_code_permits() {
                         assert_eq!(ran.profile().shape.warp_size, 64);
                         let t = ran.profile().totals();
                         assert!(t.thread_inst_executed <= 64 * t.inst_executed);
-                        match differences(&path, &ran, &|_| false) {
+                        // Elements that come from shared memory which lanes that returned never wrote.
+                        let open = |i: usize| name == "mirror_bad" && (768..=791).contains(&i);
+                        match differences(&path, &ran, &open) {
                             None => equal += 1,
                             Some(what) => faults.push_str(&format!("{number} {name}, {model}: {what}\n")),
                         }

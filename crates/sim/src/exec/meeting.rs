@@ -4,6 +4,8 @@
 //! Once their lanes are together, the groups go on one after the other, each with the instruction that it stands at. What
 //! they give to the exchange is taken before the first of them runs and writes to its registers.
 
+use lanescope_ir::op::warp::WarpOp;
+
 use super::BlockCx;
 use super::program::{Kind, WarpInst};
 use super::tile::Tile;
@@ -63,6 +65,10 @@ impl<C: Convergence> Tile<C> {
         for g in groups {
             let Some(inst) = program.insts.get(g.pc as usize) else { continue };
             let Kind::Warp(op) = &inst.kind else { continue };
+            // A shuffle reaches all lanes of its group, whatever their masks; that is how the hardware does it.
+            if groups.len() == 1 && matches!(op.op, WarpOp::Shuffle { .. }) {
+                continue;
+            }
             let lanes = g.mask.0 as u32 & self.file.pred(&inst.guard, warp);
             m.lanes |= lanes;
             for (to, from) in m.src.iter_mut().zip(&op.src) {

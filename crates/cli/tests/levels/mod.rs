@@ -8,7 +8,9 @@ use lanescope_ir::Kernel;
 use lanescope_ptx::lower;
 use lanescope_sass::container::Module;
 use lanescope_sass::kernel;
-use lanescope_sim::{GlobalMemory, LOCAL_WINDOW, Launch, Model, Options, SHARED_WINDOW, simulate};
+use lanescope_sim::{
+    GlobalMemory, LOCAL_WINDOW, Launch, Model, Options, Outcome, SHARED_WINDOW, TraceRequest, simulate,
+};
 
 /// An argument.
 #[derive(Clone, Debug)]
@@ -52,6 +54,16 @@ pub(crate) fn machine_code(module: &Module<'_>, name: &str) -> Result<Kernel, St
 
 /// Runs a kernel and returns its buffers.
 pub(crate) fn run(kernel: &Kernel, shape: Shape, inputs: &[Input]) -> Result<Vec<Vec<u8>>, String> {
+    observe(kernel, shape, inputs, None).map(|o| o.1)
+}
+
+/// Runs a kernel and returns what was counted, perhaps with the steps of a warp, and its buffers.
+pub(crate) fn observe(
+    kernel: &Kernel,
+    shape: Shape,
+    inputs: &[Input],
+    trace: Option<TraceRequest>,
+) -> Result<(Outcome, Vec<Vec<u8>>), String> {
     let mut memory = GlobalMemory::new();
     let (mut words, mut buffers) = (Vec::new(), Vec::new());
     for (i, input) in inputs.iter().enumerate() {
@@ -82,8 +94,9 @@ pub(crate) fn run(kernel: &Kernel, shape: Shape, inputs: &[Input]) -> Result<Vec
         let sm = kernel.arch.trim_start_matches("sm_").parse().map_err(|_| format!("no number: {}", kernel.arch))?;
         kernel::launch_constants(sm, &geometry, kernel.param_base.1, &params)
     };
-    let options = Options { threads: 1, max_inst: shape.max_inst, model, ..Options::default() };
+    let options = Options { threads: 1, max_inst: shape.max_inst, model, trace, ..Options::default() };
     let launch = Launch { grid, block, dynamic_shared, bank0, options };
-    simulate(kernel, &launch, &mut memory, None).map_err(|e| e.to_string())?;
-    buffers.iter().map(|&(at, len)| memory.read(at, len).ok_or_else(|| "a buffer is gone".to_owned())).collect()
+    let outcome = simulate(kernel, &launch, &mut memory, None).map_err(|e| e.to_string())?;
+    let read = |&(at, len): &(u64, u64)| memory.read(at, len).ok_or_else(|| "a buffer is gone".to_owned());
+    Ok((outcome, buffers.iter().map(read).collect::<Result<_, _>>()?))
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use lanescope_ir::finding::Evidence;
 use lanescope_ir::op::control::ControlOp;
+use lanescope_ir::op::memory::{MemoryOp, Space};
 use lanescope_ir::{Finding, Kernel, LaneMask, Op, Severity};
 
 use super::control::Control;
@@ -107,7 +108,12 @@ impl<'a> Cx<'a> {
             let Some(last) = cfg.blocks.get(block as usize).map(|b| b.last()) else { continue };
             let uniformity: &'a Uniformity = self.uniformity;
             let Some(branch) = uniformity.branch(last) else { continue };
-            let known = !matches!(branch.verdict, Verdict::Unreachable | Verdict::Unknown | Verdict::Shape);
+            let known = match branch.verdict {
+                // That lanes came by different ways does not prove that they hold different values.
+                Verdict::Unreachable | Verdict::Unknown | Verdict::Shape | Verdict::Paths => false,
+                Verdict::Data => self.is_data(branch),
+                _ => true,
+            };
             if !known || branch.guards_trap || branch.level <= Level::Block {
                 continue;
             }
@@ -149,6 +155,19 @@ impl<'a> Cx<'a> {
             witness,
         };
         (branch.level > Level::Block).then_some(Parting { branch: Cow::Owned(branch), side: u32::MAX, leaves: false })
+    }
+
+    /// Whether the data that a branch depends on is data: not a variable that unoptimised code keeps on the stack.
+    fn is_data(&self, branch: &Branch) -> bool {
+        let Origin::Load { inst, param } = branch.origin() else { return true };
+        match self.kernel.instructions.get(inst as usize).map(|i| &i.op) {
+            Some(Op::Memory(MemoryOp::Load { space, .. })) => match space {
+                Space::Local => false,
+                Space::Generic => param.is_some(),
+                _ => true,
+            },
+            _ => true,
+        }
     }
 
     /// Whether lanes that go to block `from` do nothing that others could notice before they leave, and never come to

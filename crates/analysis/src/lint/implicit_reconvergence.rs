@@ -82,8 +82,10 @@ fn before_sync(c: &mut Cx<'_>) {
         let cfg = &c.structure.cfg;
         let Some(here) = cfg.block(sync.op) else { continue };
         let before = c.uniformity.branches.iter().find(|b| {
-            let splits = matches!(b.verdict, Verdict::Data | Verdict::Lanes(_) | Verdict::Boundary(_) | Verdict::Paths);
-            let Some(block) = cfg.block(b.inst).filter(|_| splits && !b.guards_trap && !b.whole_group) else {
+            let splits = matches!(b.verdict, Verdict::Data | Verdict::Lanes(_) | Verdict::Boundary(_));
+            let Some(block) =
+                cfg.block(b.inst).filter(|_| splits && b.inst < sync.op && !b.guards_trap && !b.whole_group)
+            else {
                 return false;
             };
             c.structure.dom.dominates(block, here)

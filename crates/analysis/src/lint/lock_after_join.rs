@@ -2,10 +2,11 @@
 
 use lanescope_ir::finding::Evidence;
 use lanescope_ir::op::control::ControlOp;
+use lanescope_ir::op::effects::Access;
 use lanescope_ir::op::int::{Cmp, IntFn};
 use lanescope_ir::op::memory::{Addr, AtomOp, MemoryOp, Space};
-use lanescope_ir::op::{LaneFn, SrcKind};
-use lanescope_ir::{Op, Severity};
+use lanescope_ir::op::{LaneFn, Src, SrcKind};
+use lanescope_ir::{Op, Severity, Slot};
 
 use super::LintRule;
 use super::cx::{Cx, Parting, Step};
@@ -52,12 +53,18 @@ fn check(c: &mut Cx<'_>) {
                 && b.verdict != Verdict::Never
         };
         let Some(exit) = exits.into_iter().find(waits) else { continue };
-        // Machine code: somebody must wait behind the loop.
+        // Somebody must wait behind the loop.
         let region = c.structure.region(exit.inst);
-        if c.is_sass() && region.rejoins_at.is_none() || one_lane(c, lock) || own_locks(c, lock, &addr) {
+        let Some(join) = region.rejoins_at else { continue };
+        if one_lane(c, lock) || own_locks(c, lock, &addr) {
             continue;
         }
         let Some(release) = release(c, trips.index, l.header, lock, &addr) else { continue };
+        // Released before the place where lanes wait for each other: nobody holds the lock there.
+        let before = |b: u32| region.blocks.contains(&b) && (c.is_sass() && release < join || !c.is_sass());
+        if c.structure.cfg.block(release).is_some_and(before) {
+            continue;
+        }
         let is_yield = |i: &u32| {
             let inst = c.kernel.instructions.get(*i as usize);
             inst.is_some_and(|i| matches!(i.op, Op::Control(ControlOp::Yield | ControlOp::Sleep)))
@@ -81,9 +88,7 @@ fn check(c: &mut Cx<'_>) {
             Step { inst: lock, note: "takes the lock: one lane at a time".to_owned() },
             Step { inst: exit.inst, note: "the others go round again".to_owned() },
         ];
-        if let Some(join) = region.rejoins_at {
-            witness.push(Step { inst: join, note: "here the winner waits for the others".to_owned() });
-        }
+        witness.push(Step { inst: join, note: "here the winner waits for the others".to_owned() });
         witness.push(Step { inst: release, note: "releases the lock".to_owned() });
         let pc = c.kernel.instructions.get(release as usize).map_or(0, |i| i.pc);
         let evidence =
@@ -97,10 +102,21 @@ fn lock(c: &Cx<'_>, body: &[u32]) -> Option<(u32, Addr)> {
     let mut found = None;
     for &at in body {
         match &c.kernel.instructions.get(at as usize)?.op {
-            Op::Memory(MemoryOp::Atomic { space, op, dst, pdst, addr, .. }) => {
-                let takes = matches!(op, AtomOp::Cas | AtomOp::CasSpin | AtomOp::Exch | AtomOp::Or | AtomOp::Max)
-                    && *space != Space::Local
-                    && (dst.iter().any(Option::is_some) || pdst.is_some());
+            Op::Memory(MemoryOp::Atomic { space, op, dst, pdst, addr, src, compare, .. }) => {
+                // A lock goes from one fixed value to another; what swaps a value that it has read or computed is no lock.
+                let fixed = |s: Src| match s.kind {
+                    SrcKind::Imm(_) => true,
+                    SrcKind::Slot(slot) => {
+                        c.uniformity.operand(at, Operand::Slot(slot)).is_some_and(|a| a.constant.is_some())
+                    }
+                    SrcKind::Const { .. } => false,
+                };
+                let swaps = match op {
+                    AtomOp::Cas | AtomOp::CasSpin => fixed(compare[0]) && fixed(src[0]),
+                    AtomOp::Exch | AtomOp::Or | AtomOp::Max => fixed(src[0]),
+                    _ => false,
+                };
+                let takes = swaps && *space != Space::Local && (dst.iter().any(Option::is_some) || pdst.is_some());
                 // A second atomic may be the release.
                 if !takes || found.replace((at, *addr)).is_some() {
                     return None;
@@ -210,7 +226,14 @@ fn same(c: &Cx<'_>, a: (u32, &Addr), b: (u32, &Addr)) -> bool {
     if a.1.offset != b.1.offset {
         return false;
     }
-    if a.1.base == b.1.base && a.1.base.read().is_some() && a.1.uniform == b.1.uniform {
+    let once = |slot: Slot| {
+        let mut writes = 0;
+        for i in &c.kernel.instructions {
+            i.for_each_slot(|s, access| writes += usize::from(s == slot && access == Access::Write));
+        }
+        writes == 1
+    };
+    if a.1.base == b.1.base && a.1.uniform == b.1.uniform && a.1.base.read().is_some_and(once) {
         return true;
     }
     let params = |at: u32, x: &Addr| {

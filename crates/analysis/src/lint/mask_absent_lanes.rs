@@ -72,7 +72,11 @@ fn case(c: &Cx<'_>, sync: &Sync) -> Option<Case> {
     // The nearest branch is the reason.
     let parting = partings.iter().max_by_key(|p| p.branch.inst)?;
     let left = partings.iter().all(|p| p.leaves);
-    for lanes in c.uniformity.lanes(sync.at) {
+    let all = c.uniformity.lanes(sync.at);
+    // Warps of which nobody comes do not count; if the others are alike, it is told of every warp.
+    let some: Vec<_> = all.iter().filter(|l| !l.there.is_empty()).collect();
+    let alike = some.len() > 1 && some.windows(2).all(|w| w[0].there == w[1].there);
+    for lanes in &all {
         let exist = c.existing(lanes.warp);
         let there = lanes.there & exist;
         let missing = mask & exist & !there;
@@ -91,7 +95,7 @@ fn case(c: &Cx<'_>, sync: &Sync) -> Option<Case> {
         return Some(Case {
             sync: *sync,
             branch: parting.branch.inst,
-            warp: lanes.warp,
+            warp: lanes.warp.filter(|_| !alike),
             mask,
             there,
             missing,

@@ -5,7 +5,7 @@ use lanescope_ir::finding::Evidence;
 
 use super::LintRule;
 use super::cx::{Cx, Parting, Step};
-use super::syncs::{Kind, Named, Sync};
+use super::syncs::{Kind, Named, Shuffle, Sync};
 use crate::uniformity::Verdict;
 
 /// A constant mask where lanes may be missing.
@@ -48,11 +48,14 @@ fn check(c: &mut Cx<'_>) {
 fn culprit(c: &Cx<'_>, sync: &Sync) -> Option<u32> {
     match sync.named {
         Named::Lanes(m) if m.count() > 1 => {}
-        Named::Nobody if sync.kind == Kind::Shuffle && c.is_sass() => {}
+        // Without a mask only a shuffle whose sources are fixed is sure to want other lanes.
+        Named::Nobody if sync.kind == Kind::Shuffle && c.is_sass() => {
+            Shuffle::at(c.kernel, sync.op)?.operands(c.uniformity, None, 0)?;
+        }
         _ => return None,
     }
     let blames = |p: &&Parting<'_>| {
-        let by_data = matches!(p.branch.verdict, Verdict::Data | Verdict::Paths);
+        let by_data = p.branch.verdict == Verdict::Data;
         let waits = matches!(sync.named, Named::Lanes(_));
         match p.leaves {
             // Nobody waits for lanes that have left; what a shuffle reads from them is undefined.

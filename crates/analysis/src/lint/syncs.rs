@@ -109,7 +109,7 @@ pub(super) fn syncs(kernel: &Kernel, structure: &Structure, u: &Uniformity) -> V
             let mut block_barrier = false;
             for (i, next) in ahead {
                 match &next.op {
-                    Op::Warp(WarpOp::BlockBarrier { .. }) if op.is_none() && sass => {
+                    Op::Warp(WarpOp::BlockBarrier { .. }) if op.is_none() => {
                         block_barrier = true;
                         break;
                     }
@@ -195,7 +195,7 @@ impl Shuffle {
                         Some(v) => v,
                         None if a.exact => {
                             let of = |w| a.lanes.iter().find(|l| l.0 == w);
-                            of(warp).or_else(|| of(None))?.1.get(lane as usize).copied()?
+                            of(warp).or_else(|| of(None)).or(a.lanes.first())?.1.get(lane as usize).copied()?
                         }
                         None => return None,
                     }

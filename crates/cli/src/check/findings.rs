@@ -22,10 +22,9 @@ const MASKS: [&str; 3] = ["mask-absent-lanes", "mask-in-divergent-code", "partia
 /// A guess about machine code that is not needed where that is at hand.
 const PTX_ALONE: &str = "short-branch";
 
-/// One finding for what was seen at several levels, the gravest first.
-pub(super) fn merge(seen: Vec<Seen<'_>>, kernel: &str) -> Vec<Finding> {
-    let both = levels(&seen);
-    let overruled = overruled(&seen);
+/// One finding for what was seen at several levels, the gravest first. `both`: machine code and PTX were looked at.
+pub(super) fn merge(seen: Vec<Seen<'_>>, kernel: &str, both: bool) -> Vec<Finding> {
+    let overruled = overruled(&seen, both);
     let mut out: Vec<Finding> = Vec::new();
     for (s, overruled) in seen.into_iter().zip(overruled) {
         if overruled || both && s.hazard.finding.rule == PTX_ALONE {
@@ -49,11 +48,6 @@ pub(super) fn merge(seen: Vec<Seen<'_>>, kernel: &str) -> Vec<Finding> {
         key(a).cmp(&key(b))
     });
     out
-}
-
-/// Whether both levels were looked at.
-fn levels(seen: &[Seen<'_>]) -> bool {
-    seen.iter().any(|s| s.level == "ptx") && seen.iter().any(|s| s.level != "ptx")
 }
 
 /// The same fault at two levels: the same rule on the same line, or one's line in the other's witness.
@@ -122,8 +116,7 @@ pub(super) fn touches(f: &Finding, changes: &Changes) -> bool {
 }
 
 /// Machine code of a kernel whose PTX is at hand: where it names no mask, PTX has the word.
-fn overruled(seen: &[Seen<'_>]) -> Vec<bool> {
-    let both = levels(seen);
+fn overruled(seen: &[Seen<'_>], both: bool) -> Vec<bool> {
     let lines = |s: &Seen<'_>| -> Vec<(Option<String>, Option<u32>)> {
         let steps = s.hazard.witness.iter().map(|w| w.inst).chain(s.hazard.finding.inst);
         steps.map(|i| s.places.place(i)).map(|p| (p.file, p.line)).collect()

@@ -19,9 +19,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use lanescope_analysis::Structure;
-use lanescope_analysis::lint::{self, Input};
+use lanescope_analysis::lint::{self, Hazard, Input};
 use lanescope_analysis::uniformity::{Facts, Uniformity};
-use lanescope_ir::Kernel;
+use lanescope_ir::op::warp::{SpecialReg, WarpOp};
+use lanescope_ir::{Kernel, Op};
 use lanescope_report::check::{self as report, Place, Report, RulePage};
 
 use crate::compile::Tools;
@@ -122,14 +123,13 @@ fn one(subject: &Subject, settings: &Settings) -> report::Kernel {
         let uniformity = assumed.as_ref().unwrap_or(&exact);
         let facts = linear.as_ref().unwrap_or(&code.facts);
         let input = Input { kernel: &code.kernel, structure: &structure, uniformity, facts };
-        let points = points::points(&input, &exact, &code.became, &places);
+        let samples = if known { Vec::new() } else { samples(code, &structure) };
+        let points = points::points(&input, &exact, &samples, &code.became, &places);
         let level = code.level.name();
         let seen = if level == "ptx" { "ptx".to_owned() } else { format!("sass {}", code.kernel.arch) };
-        found.extend(lint::check(&input).into_iter().map(|h| findings::Seen {
-            level: seen.clone(),
-            hazard: h,
-            places: places.clone(),
-        }));
+        for hazard in hazards(&input, &samples) {
+            found.push(findings::Seen { level: seen.clone(), hazard, places: places.clone() });
+        }
         levels.push(report::Level {
             level,
             arch: (level != "ptx").then(|| code.kernel.arch.clone()),
@@ -144,12 +144,46 @@ fn one(subject: &Subject, settings: &Settings) -> report::Kernel {
     report::Kernel {
         input: subject.input.clone(),
         demangled: demangle(&name),
-        findings: findings::merge(found, &name),
+        findings: findings::merge(found, &name, subject.codes.len() > 1),
         kernel: name,
         block: facts.and_then(|f| f.block).or(required),
         grid: facts.and_then(|f| f.grid),
         levels,
     }
+}
+
+/// The analysis for blocks of known sizes, where the size is not known: what holds for all of them does not depend on it.
+/// Kernels that read a second dimension of the thread's index have none.
+fn samples(code: &Code, structure: &Structure) -> Vec<(Facts, Uniformity)> {
+    let flat = !code.kernel.instructions.iter().any(|i| {
+        matches!(&i.op, Op::Warp(WarpOp::Special { reg, .. }) if reg.iter().any(|r| {
+            matches!(r, SpecialReg::Tid(1 | 2) | SpecialReg::NTid(1 | 2) | SpecialReg::TidPacked)
+        }))
+    });
+    let most = match code.kernel.max_threads {
+        0 => 1024,
+        n => n.min(1024) / 32 * 32,
+    };
+    let sizes: &[u32] = if flat && most >= 64 { &[most, 64] } else { &[] };
+    let one = |&threads: &u32| {
+        let facts = Facts { block: Some([threads, 1, 1]), ..code.facts.clone() };
+        let uniformity = Uniformity::new(&code.kernel, structure, &facts);
+        (facts, uniformity)
+    };
+    sizes.iter().map(one).collect()
+}
+
+/// What the rules find; with samples, what they find for each of them.
+fn hazards(input: &Input<'_>, samples: &[(Facts, Uniformity)]) -> Vec<Hazard> {
+    let mut lists = samples.iter().map(|(facts, uniformity)| lint::check(&Input { facts, uniformity, ..*input }));
+    let Some(mut found) = lists.next() else { return lint::check(input) };
+    for other in lists {
+        found.retain(|h| {
+            let key = |h: &Hazard| (h.finding.rule, h.finding.inst);
+            other.iter().any(|o| key(o) == key(h))
+        });
+    }
+    found
 }
 
 /// Where instructions are, with the text of their source lines.

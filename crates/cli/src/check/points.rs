@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use lanescope_analysis::lint::{self, Input, Sides};
-use lanescope_analysis::uniformity::{self, Branch, Level, Origin, Scope, Uniformity, WarpLanes};
+use lanescope_analysis::uniformity::{self, Branch, Facts, Level, Origin, Scope, Uniformity, WarpLanes};
 use lanescope_analysis::words;
 use lanescope_ir::LaneMask;
 use lanescope_report::check::{Kind, Point, Step, Verdict};
@@ -14,10 +14,12 @@ use crate::levels::Became;
 /// Instructions of both sides together up to which a branch costs too little to change it.
 const LITTLE: u64 = 8;
 
-/// All points of a kernel. `exact` is the analysis without the assumption that the block has one dimension.
+/// All points of a kernel. `exact` is the analysis without the assumption that the block has one dimension, `samples` those
+/// for blocks of different sizes.
 pub(super) fn points(
     input: &Input<'_>,
     exact: &Uniformity,
+    samples: &[(Facts, Uniformity)],
     became: &HashMap<u32, Became>,
     places: &Places<'_>,
 ) -> Vec<Point> {
@@ -28,9 +30,47 @@ pub(super) fn points(
             continue;
         }
         let sure = exact.branch(branch.inst).unwrap_or(branch);
+        let common = common(samples, branch);
+        let branch = common.as_ref().unwrap_or(branch);
         list.push(point(input, &sides, branch, sure, became.get(&branch.inst), places));
     }
     list
+}
+
+/// The verdict that holds for blocks of all sizes that were tried, where the general one says less.
+fn common(samples: &[(Facts, Uniformity)], branch: &Branch) -> Option<Branch> {
+    use uniformity::Verdict as V;
+    if matches!(branch.verdict, V::Never | V::Lanes(_) | V::Data | V::Unreachable | V::Boundary(Scope::Grid)) {
+        return None;
+    }
+    let mut all = samples.iter().map(|(_, u)| {
+        let there = u.lanes(branch.inst).iter().filter(|l| !l.there.is_empty()).count();
+        Some((u.branch(branch.inst)?, there))
+    });
+    let (first, warps) = all.next()??;
+    let shape = |b: &Branch, warps: usize| -> Option<Vec<WarpLanes>> {
+        match &b.verdict {
+            V::Never => Some(Vec::new()),
+            V::Lanes(lanes) => {
+                let same = lanes.windows(2).all(|w| (w[0].taken, w[0].there) == (w[1].taken, w[1].there));
+                Some(match lanes.first() {
+                    // Every warp that gets there splits in the same way.
+                    Some(l) if same && lanes.len() == warps && warps > 1 => vec![WarpLanes { warp: None, ..*l }],
+                    _ => lanes.clone(),
+                })
+            }
+            _ => None,
+        }
+    };
+    let lanes = shape(first, warps)?;
+    for other in all {
+        let (b, warps) = other?;
+        if shape(b, warps)? != lanes {
+            return None;
+        }
+    }
+    let verdict = if lanes.is_empty() { V::Never } else { V::Lanes(lanes) };
+    Some(Branch { verdict, ..first.clone() })
 }
 
 fn point(
@@ -79,7 +119,8 @@ fn point(
             advice = Some(format!("Both sides together have {} instructions.", a + b));
         } else {
             let turns = if loops { ", loops counted once" } else { "" };
-            advice = Some(format!("Its sides have {a} and {b} instructions{turns}; a warp that splits runs both."));
+            let both = format!("Its sides have {a} and {b} instructions{turns}; a warp that splits runs both.");
+            advice = Some(both);
         }
     } else if !leave_it && kind == Kind::Loop {
         advice = Some("A warp turns as often as its busiest lane.".to_owned());
@@ -129,6 +170,10 @@ fn verdict(input: &Input<'_>, branch: &Branch) -> (Verdict, String, Option<Strin
                 _ => "depends on the way that lanes took".to_owned(),
             },
             None,
+        ),
+        _ if matches!(branch.origin(), Origin::Thread(_)) => plain(
+            Verdict::LaneDependent,
+            "depends on the thread's index in a way that is not known exactly: taken to split",
         ),
         _ => plain(Verdict::DataDependent, "not known: taken to split"),
     }

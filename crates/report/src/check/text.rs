@@ -101,8 +101,9 @@ fn point(level: &Level, p: &Point, out: &mut String) {
     if let Some(became) = &p.became {
         let _ = write!(words, "; in SASS: {became}");
     }
+    words.push('.');
     if p.leave_it {
-        let _ = write!(words, ". {}", styled(GOOD, "Leave it."));
+        let _ = write!(words, " {}", styled(GOOD, "Leave it."));
     }
     if let Some(advice) = &p.advice {
         let _ = write!(words, " {advice}");

@@ -245,7 +245,7 @@ impl Checker {
         let missing = sources & !self.existing[warp];
         let left = sources & self.exited[warp];
         let (rule, why) = if missing != 0 {
-            ("partial-last-warp", "do not exist: the block's last warp is not full")
+            ("partial-last-warp", "do not exist, since the block's last warp is not full")
         } else if left == sources {
             ("mask-absent-lanes", "have left")
         } else {
@@ -254,7 +254,7 @@ impl Checker {
         let severity = if unnamed && missing == 0 { Severity::Warning } else { Severity::Error };
         self.report(i, (rule, i.at.inst, i.at.inst), severity, || {
             let message = format!(
-                "In {}, warp {}, only {} execute {} at {}, and {} of them read {}, which {why}: what they get is undefined.",
+                "In {}, warp {}, only {} execute {} at {}; {} among them read {}, but those {why}: what they get is undefined.",
                 i.block_name(),
                 i.at.warp,
                 named_lanes(i.exec),

@@ -266,3 +266,39 @@ fn every_rule_has_its_page() {
         assert!(shown.contains(page.summary) && page.page.contains("Evidence:"), "{}", page.name);
     }
 }
+
+/// What `run --check` says of the faults: rules that must be named.
+const AT_RUN_TIME: &[(&str, &[&str])] = &[
+    ("08-shuffle-in-branch/half_sum_bad", &["mask-absent-lanes"]),
+    ("08-shuffle-in-branch/data_sum_bad", &["mask-absent-lanes"]),
+    ("09-barrier-after-return/mirror_bad", &["barrier-after-exit", "unwritten-shared-read"]),
+    ("10-partial-warp-reduce/block_sum_bad", &["partial-last-warp"]),
+    ("12-no-syncwarp/sum_tail_bad", &["shared-memory-race"]),
+    ("20-spinlock-same-warp/lock_naive", &["lock-spin"]),
+];
+
+#[test]
+fn a_checked_run_finds_the_same_faults_and_nothing_else() {
+    let rules: BTreeSet<&str> = lanescope::check::pages().iter().map(|p| p.name).collect();
+    for launch in launches() {
+        let name = name_of(&launch);
+        let out = lanescope(&["run", "--check", "--format", "json", &launch.display().to_string()]);
+        // All its lanes wait for each other: the launch itself fails, and says who waits where.
+        if name == "08-shuffle-in-branch/data_sum_hang" {
+            assert_eq!(out.status.code(), Some(2));
+            assert!(text(&out.stderr).contains("deadlock"), "{}", text(&out.stderr));
+            continue;
+        }
+        assert_eq!(out.status.code(), Some(0), "{name}: {}", text(&out.stderr));
+        let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+        let found: BTreeSet<&str> = report["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|f| f["rule"].as_str())
+            .filter(|r| rules.contains(r))
+            .collect();
+        let wanted = AT_RUN_TIME.iter().find(|w| w.0 == name).map_or(&[][..], |w| w.1);
+        assert_eq!(found, wanted.iter().copied().collect(), "{name}");
+    }
+}

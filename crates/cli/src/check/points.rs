@@ -106,7 +106,10 @@ fn point(
     } else if let Some(b) = became.filter(|b| !b.is_branch()) {
         leave_it = true;
         advice = Some(if b.guarded > 0 {
-            format!("Predicated by the compiler: it costs its {} guarded instructions.", b.guarded)
+            match b.guarded {
+                1 => "Predicated by the compiler: it costs one guarded instruction.".to_owned(),
+                n => format!("Predicated by the compiler: it costs {n} guarded instructions."),
+            }
         } else {
             "The machine code has no branch for it.".to_owned()
         });
@@ -158,7 +161,7 @@ fn verdict(input: &Input<'_>, branch: &Branch) -> (Verdict, String, Option<Strin
         V::Boundary(Scope::Warp) => {
             plain(Verdict::LaneDependent, "may split any warp, into its lower and its upper lanes")
         }
-        V::Lanes(lanes) => exact(branch, lanes),
+        V::Lanes(lanes) => exact(branch, lanes, input.uniformity.existing().len()),
         V::Data => (Verdict::DataDependent, format!("depends on data{}", lint::source(input.kernel, branch)), None),
         V::Shape => plain(Verdict::LaneDependent, "depends on the thread's index; how, the shape of the block decides"),
         V::Paths => (
@@ -175,7 +178,7 @@ fn verdict(input: &Input<'_>, branch: &Branch) -> (Verdict, String, Option<Strin
             Verdict::LaneDependent,
             "depends on the thread's index in a way that is not known exactly: taken to split",
         ),
-        _ => plain(Verdict::DataDependent, "not known: taken to split"),
+        _ => plain(Verdict::DataDependent, "may split: nothing says that its lanes agree"),
     }
 }
 
@@ -188,17 +191,25 @@ fn never(branch: &Branch) -> &'static str {
     }
 }
 
-fn exact(branch: &Branch, lanes: &[WarpLanes]) -> (Verdict, String, Option<String>) {
+fn exact(branch: &Branch, lanes: &[WarpLanes], warps: usize) -> (Verdict, String, Option<String>) {
     let Some(first) = lanes.first() else {
         return (Verdict::Never, "never splits a warp: the lanes that get here agree".to_owned(), None);
     };
-    let does = if branch.kind == uniformity::Kind::Exit { "leave" } else { "take it" };
+    let exit = branch.kind == uniformity::Kind::Exit;
+    let group = |m: LaneMask, one: &str, many: &str| match m.count() {
+        1 => format!("lane {m} {one}"),
+        _ => format!("lanes {m} {many}"),
+    };
     let same = lanes.iter().all(|l| (l.taken, l.there) == (first.taken, first.there));
     let named = |l: &WarpLanes| {
         let stay: LaneMask = l.there - l.taken;
-        format!("lanes {} {does}, lanes {stay} do not", l.taken)
+        let (one, many) = if exit { ("leaves", "leave") } else { ("takes it", "take it") };
+        format!("{}, {}", group(l.taken, one, many), group(stay, "does not", "do not"))
     };
     let words = match (same, first.warp, lanes) {
+        (true, _, all) if first.warp.is_none() || warps > 1 && all.len() == warps => {
+            format!("always splits every warp: {}", named(first))
+        }
         (true, None, _) => format!("always splits every warp: {}", named(first)),
         (true, Some(w), [_]) => format!("always splits warp {w} and no other: {}", named(first)),
         (true, Some(_), _) => format!("always splits {} warps of a block: {}", lanes.len(), named(first)),

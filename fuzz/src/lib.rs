@@ -4,7 +4,9 @@
 //! an error is not.
 
 use lanescope_sass::container::{LineKind, Lines, Module, open};
+use lanescope_sass::flow::FlowReader;
 use lanescope_sass::isa::{Arch, Decoder};
+use lanescope_sass::isa64;
 
 /// Cubins, fatbins, host files and static libraries.
 pub fn container(data: &[u8]) {
@@ -79,6 +81,29 @@ pub fn decoder(data: &[u8]) {
     });
 }
 
+/// The control flow of a cubin's functions, as the code of its own architecture and as 64-bit instructions.
+pub fn survey(data: &[u8]) {
+    use lanescope::analysis::reconvergence;
+    let Ok(module) = Module::parse(data) else { return };
+    for function in module.functions.iter().take(16) {
+        for sm in [u32::from(module.arch.sm), 60] {
+            let Ok(reader) = FlowReader::new(sm) else { continue };
+            let Ok(flow) = reader.read(function) else { continue };
+            assert!(flow.code.insts.len() == flow.instructions as usize);
+            if let Ok(found) = reconvergence::survey(&flow.code) {
+                assert!(found.branches.len() <= flow.code.insts.len());
+            }
+            let _ = reconvergence::regions(&flow.code);
+        }
+    }
+    for (pc, raw) in isa64::Code::new(data) {
+        match isa64::decode(pc, raw) {
+            Ok(decoded) => assert!(!decoded.to_string().is_empty()),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+}
+
 /// Launch files.
 pub fn launch(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
@@ -94,7 +119,8 @@ pub fn ptx(data: &[u8]) {
     for function in &parsed.module.functions {
         let Some(body) = &function.body else { continue };
         for instruction in &body.instructions {
-            let _ = (parsed.module.opcode(instruction.opcode), body.call_of(instruction), body.location_of(instruction));
+            let _ =
+                (parsed.module.opcode(instruction.opcode), body.call_of(instruction), body.location_of(instruction));
             assert!(body.operands_of(instruction).len() == instruction.operands.len as usize);
         }
     }

@@ -23,10 +23,11 @@ struct Target {
     text: bool,
 }
 
-const TARGETS: [Target; 4] = [
+const TARGETS: [Target; 5] = [
     Target { name: "container", run: lanescope_fuzz::container, seeds: containers, text: false },
     Target { name: "decoder", run: lanescope_fuzz::decoder, seeds: instructions, text: false },
     Target { name: "launch", run: lanescope_fuzz::launch, seeds: launches, text: true },
+    Target { name: "survey", run: lanescope_fuzz::survey, seeds: containers, text: false },
     Target { name: "ptx", run: lanescope_fuzz::ptx, seeds: texts, text: true },
 ];
 

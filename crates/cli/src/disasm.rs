@@ -239,7 +239,8 @@ fn instructions(decoder: Option<&Decoder>, f: &Function<'_>, lines: Option<&Line
     };
     let hex = |word: u64| format!("0x{word:016x}");
     let Some(decoder) = decoder else {
-        let text = |pc, raw| isa64::decode(pc, raw).map_or_else(|_| format!(".unknown {}", hex(raw)), |d| d.to_string());
+        let text =
+            |pc, raw| isa64::decode(pc, raw).map_or_else(|_| format!(".unknown {}", hex(raw)), |d| d.to_string());
         return isa64::Code::new(f.text).map(|(pc, raw)| line(pc, text(pc, raw), vec![hex(raw)])).collect();
     };
     let mut out = Vec::with_capacity(f.text.len() / 16);

@@ -15,6 +15,23 @@ fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// The code sections of all cubins for one architecture. Targets are relative and bundles whole, so sections may
+/// simply be joined.
+fn code(cache: &Path, arch: &str, sources: &[PathBuf]) -> Vec<u8> {
+    let mut code = Vec::new();
+    for source in sources {
+        let stem = source.file_stem().expect("name").to_string_lossy();
+        // Some kernels need instructions that older architectures lack.
+        let Ok(bytes) = std::fs::read(cache.join(format!("{stem}.{arch}.cubin"))) else { continue };
+        let elf = object::read::elf::ElfFile64::<object::Endianness>::parse(&*bytes).expect("ELF");
+        for section in elf.sections().filter(|s| s.name().is_ok_and(|n| n.starts_with(".text."))) {
+            code.extend_from_slice(section.data().expect("section data"));
+            assert!(code.len().is_multiple_of(32), "{stem} {arch}: a bundle is cut");
+        }
+    }
+    code
+}
+
 /// Texts by address, in the order of the code; nvdisasm prints no control words.
 fn nvdisasm(tool: &Path, arch: &str, code: &[u8]) -> Vec<(u32, String)> {
     let file = tempfile::NamedTempFile::new().expect("temporary file");
@@ -62,42 +79,33 @@ fn control_flow_of_the_corpus_prints_as_nvdisasm_prints_it() {
         .expect("python3 runs");
     assert!(status.success(), "compile.py failed");
     for arch in ARCHS {
+        let code = code(&cache, arch, &sources);
+        let expected = nvdisasm(&tool, arch, &code);
+        let words: Vec<(u32, u64)> = Code::new(&code).collect();
+        assert_eq!(words.len(), expected.len(), "{arch}: nvdisasm printed another number of lines");
         let (mut full, mut named, mut wrong) = (0, 0, Vec::new());
-        for source in &sources {
-            let stem = source.file_stem().expect("name").to_string_lossy();
-            // Some kernels need instructions that older architectures lack.
-            let Ok(bytes) = std::fs::read(cache.join(format!("{stem}.{arch}.cubin"))) else { continue };
-            let elf = object::read::elf::ElfFile64::<object::Endianness>::parse(&*bytes).expect("ELF");
-            for section in elf.sections().filter(|s| s.name().is_ok_and(|n| n.starts_with(".text."))) {
-                let code = section.data().expect("section data");
-                let expected = nvdisasm(&tool, arch, code);
-                let words: Vec<(u32, u64)> = Code::new(code).collect();
-                assert_eq!(words.len(), expected.len(), "{stem} {arch}");
-                for ((pc, raw), (at, text)) in words.into_iter().zip(&expected) {
-                    assert_eq!(pc, *at);
-                    let good = match decode(pc, raw) {
-                        Ok(Decoded::Full(inst)) => {
-                            full += 1;
-                            inst.to_string() == *text
-                        }
-                        Ok(Decoded::Named { guard, mnemonic }) => {
-                            named += 1;
-                            let (before, rest) = match text.split_once(' ') {
-                                Some((before, rest)) if before.starts_with('@') => (before.to_owned(), rest),
-                                _ => (String::new(), text.as_str()),
-                            };
-                            let guard =
-                                if guard.index == 7 && !guard.negated { String::new() } else { format!("@{guard}") };
-                            let name: String =
-                                rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-                            before == guard && name == mnemonic
-                        }
-                        Err(_) => false,
-                    };
-                    if !good {
-                        wrong.push(format!("{stem} {pc:#x} {raw:#018x}: want {text}, got {:?}", decode(pc, raw)));
-                    }
+        for ((pc, raw), (at, text)) in words.into_iter().zip(&expected) {
+            assert_eq!(pc, *at);
+            let decoded = decode(pc, raw);
+            let good = match &decoded {
+                Ok(Decoded::Full(inst)) => {
+                    full += 1;
+                    inst.to_string() == *text
                 }
+                Ok(Decoded::Named { guard, mnemonic }) => {
+                    named += 1;
+                    let (before, rest) = match text.split_once(' ') {
+                        Some((before, rest)) if before.starts_with('@') => (before.to_owned(), rest),
+                        _ => (String::new(), text.as_str()),
+                    };
+                    let guard = if guard.index == 7 && !guard.negated { String::new() } else { format!("@{guard}") };
+                    let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+                    before == guard && name == *mnemonic
+                }
+                Err(_) => false,
+            };
+            if !good {
+                wrong.push(format!("{pc:#x} {raw:#018x}: want {text}, got {decoded:?}"));
             }
         }
         eprintln!("{arch}: {full} instructions in full, {named} by name, {} differ", wrong.len());

@@ -168,7 +168,11 @@ pub fn survey(code: &FlowCode) -> Result<Reconvergence, TooLarge> {
         let class = match (meets, joins) {
             (None, _) => Class::Exit,
             (Some(meets), Some((joins, _))) => {
-                if straight(&blocks, meets, joins, &mut work)? { Class::Exact } else { Class::Deferred }
+                if straight(&blocks, meets, joins, &mut work)? {
+                    Class::Exact
+                } else {
+                    Class::Deferred
+                }
             }
             (Some(_), None) if open => Class::Escaped,
             (Some(_), None) => Class::Uncovered,

@@ -59,7 +59,10 @@ fn if_else_is_exact() {
     // 0 bssy, 1 @P0 bra 4, 2 nop, 3 bra 5, 4 nop, 5 bsync, 6 exit
     k.open(0).bra_if(0, 4).nop().bra(5).nop().wait(0).exit();
     let s = k.survey();
-    assert_eq!((s.branches[0].class, s.branches[0].meets_at, s.branches[0].rejoins_at), (Class::Exact, Some(5), Some(5)));
+    assert_eq!(
+        (s.branches[0].class, s.branches[0].meets_at, s.branches[0].rejoins_at),
+        (Class::Exact, Some(5), Some(5))
+    );
     assert_eq!((s.regions, s.endless), (1, 0));
 }
 

@@ -21,7 +21,9 @@ pub enum LabError {
     #[error("{0}")]
     Container(#[from] container::Error),
     /// It is not a cubin.
-    #[error("this is a {kind} that holds cubins, not a cubin\n  take the cubin out first, for instance with cuobjdump -xelf")]
+    #[error(
+        "this is a {kind} that holds cubins, not a cubin\n  take the cubin out first, for instance with cuobjdump -xelf"
+    )]
     NotACubin {
         /// What it is.
         kind: &'static str,
@@ -103,7 +105,11 @@ pub fn patch(cubin: &[u8], kernel: &str, region: Option<u32>, class: RegionClass
         let list: Vec<String> = all.iter().take(20).map(|r| format!("{:#x}", pc_of(&code, r.open))).collect();
         return Err(LabError::NoRegion {
             place: region.map_or("in this kernel".into(), |pc| format!("at {pc:#x}")),
-            there: if list.is_empty() { "it has no regions".into() } else { format!("there are some at {}", list.join(", ")) },
+            there: if list.is_empty() {
+                "it has no regions".into()
+            } else {
+                format!("there are some at {}", list.join(", "))
+            },
         });
     }
     let mut members = BTreeSet::new();
@@ -123,7 +129,8 @@ pub fn patch(cubin: &[u8], kernel: &str, region: Option<u32>, class: RegionClass
     let patched = set_class(cubin, &name, &pcs, class)?;
     // The new code, read afresh, has the same regions with the class that was asked for.
     let after = regions(&flow(&Module::parse(&patched.bytes)?, &name)?)?;
-    let expected = all.iter().map(|r| Region { class: if members.contains(&r.open) { class } else { r.class }, ..r.clone() });
+    let expected =
+        all.iter().map(|r| Region { class: if members.contains(&r.open) { class } else { r.class }, ..r.clone() });
     if !after.into_iter().eq(expected) {
         return Err(LabError::Changed);
     }
@@ -150,7 +157,9 @@ fn find(module: &Module<'_>, wanted: &str) -> Result<String, LabError> {
         let demangled = demangle(name);
         name == wanted || demangled == wanted || base_name(&demangled) == wanted
     };
-    if let Some(function) = module.functions.iter().find(|f| f.name == wanted).or_else(|| module.functions.iter().find(|f| is(&f.name))) {
+    if let Some(function) =
+        module.functions.iter().find(|f| f.name == wanted).or_else(|| module.functions.iter().find(|f| is(&f.name)))
+    {
         return Ok(function.name.to_string());
     }
     let near = nearest(wanted, module.functions.iter().map(|f| &*f.name));

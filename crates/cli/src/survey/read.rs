@@ -23,7 +23,9 @@ pub(super) fn file(context: &Context<'_>, job: &Job) -> Vec<File> {
         return vec![failed(&job.path, format!("{} bytes: larger than any file that is read", job.size))];
     }
     let result = match job.kind {
-        Kind::Code => fs::read(&job.path).map(|bytes| code(context, &path, &bytes, job.named)).map_err(|e| e.to_string()),
+        Kind::Code => {
+            fs::read(&job.path).map(|bytes| code(context, &path, &bytes, job.named)).map_err(|e| e.to_string())
+        }
         Kind::Zip => zip(context, job),
     };
     result.unwrap_or_else(|error| vec![failed(&job.path, error)])
@@ -106,7 +108,9 @@ fn code(context: &Context<'_>, path: &str, bytes: &[u8], named: bool) -> Vec<Fil
 /// The kernels of one cubin.
 fn cubin(context: &Context<'_>, entry: &Entry<'_>) -> (String, Vec<Kernel>, Option<String>) {
     let arch = entry.arch.to_string();
-    let fail = |arch: String, e: &dyn std::fmt::Display| (arch, Vec::new(), Some(format!("cubin at {:#x}: {e}", entry.offset)));
+    let fail = |arch: String, e: &dyn std::fmt::Display| {
+        (arch, Vec::new(), Some(format!("cubin at {:#x}: {e}", entry.offset)))
+    };
     let bytes = match entry.bytes() {
         Ok(bytes) => bytes,
         Err(e) => return fail(arch, &e),

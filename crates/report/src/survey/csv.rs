@@ -7,7 +7,15 @@ use lanescope_analysis::reconvergence::Class;
 use super::{Classes, Kernel, Kind, Survey};
 
 const FIXED: [&str; 10] = [
-    "path", "arch", "kind", "name", "demangled", "instructions", "regions", "regions_endless", "tokens_unmatched",
+    "path",
+    "arch",
+    "kind",
+    "name",
+    "demangled",
+    "instructions",
+    "regions",
+    "regions_endless",
+    "tokens_unmatched",
     "error",
 ];
 const SETS: [&str; 4] = ["", "all_", "group_", "tests_"];

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::tables::{self, Show, Table};
 use super::Survey;
+use super::tables::{self, Show, Table};
 
 const HEAD: &str = include_str!("head.html");
 const FILTER: &str = include_str!("filter.html");

@@ -277,9 +277,10 @@ impl Survey {
         self.files.iter().flat_map(|file| {
             let own = file.error.iter().map(|e| (file.path.clone(), e.as_str()));
             let arch = file.arch.as_deref().unwrap_or_default();
-            let inner = file.kernels.iter().filter_map(move |k| {
-                Some((format!("{} {arch} {}", file.path, k.demangled), k.error.as_deref()?))
-            });
+            let inner = file
+                .kernels
+                .iter()
+                .filter_map(move |k| Some((format!("{} {arch} {}", file.path, k.demangled), k.error.as_deref()?)));
             own.chain(inner)
         })
     }

@@ -60,7 +60,12 @@ fn csv_lines_have_as_many_fields_as_the_header() {
     let text = csv(&sample());
     let fields = |line: &str| {
         let mut quoted = false;
-        line.chars().filter(|&c| { quoted ^= c == '"'; c == ',' && !quoted }).count()
+        line.chars()
+            .filter(|&c| {
+                quoted ^= c == '"';
+                c == ',' && !quoted
+            })
+            .count()
     };
     let lines: Vec<&str> = text.split_terminator("\r\n").collect();
     assert_eq!(lines.len(), 5);
@@ -73,7 +78,10 @@ fn markdown_and_html_are_escaped_and_complete() {
     let show = Show { kernels: true, by_file: false };
     let md = markdown(&sample(), show);
     assert!(md.contains("| opcode | sm_90 | sm_100 |") && md.contains("| BSSY | 6 | 3 |"), "{md}");
-    assert!(md.contains("| moe\\<1\\>(int, char) |") || md.contains("moe\\<1\\>(int, char) | 0/4/0/0/0 | 0/1/0/0/0 |"), "{md}");
+    assert!(
+        md.contains("| moe\\<1\\>(int, char) |") || md.contains("moe\\<1\\>(int, char) | 0/4/0/0/0 | 0/1/0/0/0 |"),
+        "{md}"
+    );
     let page = html(&sample(), show);
     assert!(page.contains("moe&lt;1&gt;(int, char)") && page.contains("&lt;short&gt;"));
     assert!(page.ends_with("</html>\n") && !page.contains("http"));

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::tables::{self, Show, Table};
 use super::Survey;
+use super::tables::{self, Show, Table};
 use crate::layout::{Align, BAD, Columns, DIM, HEAD, PLAIN, styled, wrap};
 
 /// Columns of text.
@@ -55,7 +55,8 @@ pub fn markdown(survey: &Survey, show: Show) -> String {
         if let Some(note) = table.note {
             let _ = writeln!(out, "{note}\n");
         }
-        let line = |cells: &[String]| format!("| {} |", cells.iter().map(|c| escape(c)).collect::<Vec<_>>().join(" | "));
+        let line =
+            |cells: &[String]| format!("| {} |", cells.iter().map(|c| escape(c)).collect::<Vec<_>>().join(" | "));
         let _ = writeln!(out, "{}", line(&table.header));
         let _ = writeln!(out, "| --- |{}", " ---: |".repeat(table.header.len() - 1));
         for row in &table.rows {

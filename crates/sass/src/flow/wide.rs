@@ -110,8 +110,26 @@ impl Line<'_> {
     fn is_control(&self) -> bool {
         matches!(
             self.inst.mnemonic,
-            "BRA" | "BRX" | "BRXU" | "JMP" | "JMX" | "JMXU" | "CALL" | "RET" | "EXIT" | "KILL" | "BSSY" | "BSYNC"
-                | "BREAK" | "BMOV" | "WARPSYNC" | "ENDCOLLECTIVE" | "YIELD" | "NANOSLEEP" | "BPT" | "RPCMOV"
+            "BRA"
+                | "BRX"
+                | "BRXU"
+                | "JMP"
+                | "JMX"
+                | "JMXU"
+                | "CALL"
+                | "RET"
+                | "EXIT"
+                | "KILL"
+                | "BSSY"
+                | "BSYNC"
+                | "BREAK"
+                | "BMOV"
+                | "WARPSYNC"
+                | "ENDCOLLECTIVE"
+                | "YIELD"
+                | "NANOSLEEP"
+                | "BPT"
+                | "RPCMOV"
         )
     }
 
@@ -177,7 +195,9 @@ impl Line<'_> {
                 match operand {
                     Operand::Pred(p) => out.pred(*p, Access::Read),
                     // A barrier's mask is the same in all lanes that read it.
-                    Operand::Reg(r) if inst.mnemonic == "BMOV" && index == 0 => self.register(r.file, r.index, 1, Access::Write, out),
+                    Operand::Reg(r) if inst.mnemonic == "BMOV" && index == 0 => {
+                        self.register(r.file, r.index, 1, Access::Write, out)
+                    }
                     Operand::Reg(r) => self.register(r.file, r.index, 2, Access::Read, out),
                     _ => {}
                 }
@@ -204,7 +224,8 @@ impl Line<'_> {
     /// any width up to four words; the rest is read.
     fn guess(&self, out: &mut Values) -> Spread {
         let inst = self.inst;
-        let stores = inst.mnemonic.starts_with("ST") || matches!(inst.mnemonic, "SUST" | "SURED" | "RED" | "REDG" | "REDAS");
+        let stores =
+            inst.mnemonic.starts_with("ST") || matches!(inst.mnemonic, "SUST" | "SURED" | "RED" | "REDG" | "REDAS");
         let mut results = !stores;
         for operand in &inst.operands {
             match operand {
@@ -251,9 +272,9 @@ fn spread(inst: &Instruction, op: &Op) -> Spread {
         _ if is_uniform(inst) => Spread::Same,
         Op::Warp(WarpOp::Special { reg, .. }) if reg.iter().any(differs) => Spread::Varies,
         Op::Warp(WarpOp::Special { .. }) => Spread::Same,
-        Op::Warp(WarpOp::Vote { .. } | WarpOp::Reduce { .. } | WarpOp::Broadcast { .. } | WarpOp::BarrierResult { .. }) => {
-            Spread::Same
-        }
+        Op::Warp(
+            WarpOp::Vote { .. } | WarpOp::Reduce { .. } | WarpOp::Broadcast { .. } | WarpOp::BarrierResult { .. },
+        ) => Spread::Same,
         Op::Warp(WarpOp::Match { .. } | WarpOp::Elect { .. }) => Spread::Varies,
         Op::Memory(MemoryOp::Atomic { .. }) => Spread::Varies,
         Op::Memory(MemoryOp::Load { space: Space::Local, .. }) => Spread::Varies,

@@ -212,7 +212,8 @@ impl Building {
             return self.constant((index != 255).then_some(index));
         }
         self.reg(8)?;
-        let displacement = if self.inst.mnemonic == "BRX" { signed(self.raw, 20, 24) } else { signed(self.raw, 20, 32) };
+        let displacement =
+            if self.inst.mnemonic == "BRX" { signed(self.raw, 20, 24) } else { signed(self.raw, 20, 32) };
         if displacement == 0 { Ok(()) } else { self.int(displacement) }
     }
 
@@ -308,7 +309,11 @@ impl Building {
             }
             _ => return Err(Unknown("mode")),
         };
-        if bit(self.raw, 44) { self.int(bits(self.raw, 8, 8).cast_signed())? } else { self.reg(8)? }
+        if bit(self.raw, 44) {
+            self.int(bits(self.raw, 8, 8).cast_signed())?
+        } else {
+            self.reg(8)?
+        }
         if !bit(self.raw, 43) {
             self.reg(20)?;
         } else {
@@ -353,7 +358,11 @@ impl Building {
         self.pred(48, false)?;
         self.reg(0)?;
         self.reg(8)?;
-        if bit(self.raw, 28) { self.int(bits(self.raw, 20, 5).cast_signed())? } else { self.reg(20)? }
+        if bit(self.raw, 28) {
+            self.int(bits(self.raw, 20, 5).cast_signed())?
+        } else {
+            self.reg(20)?
+        }
         if bit(self.raw, 29) { self.int(bits(self.raw, 34, 13).cast_signed()) } else { self.reg(39) }
     }
 

@@ -3,6 +3,7 @@
 mod check;
 mod disasm;
 mod explain;
+mod model;
 mod run;
 mod survey;
 mod tools;
@@ -36,6 +37,8 @@ enum Command {
     Disasm(disasm::Args),
     /// Count what steers control flow in machine code, and where lanes rejoin, by architecture.
     Survey(survey::Args),
+    /// Work out what divergence costs with closed forms: paths, trips, rare paths, sorting.
+    Model(model::Args),
     /// Print the manual page of a rule; without a name, list the rules.
     Explain(explain::Args),
 }
@@ -58,6 +61,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Disasm(args) => disasm::run(&args),
         Command::Survey(args) => survey::run(&args),
+        Command::Model(args) => model::run(&args),
         Command::Explain(args) => explain::run(&args),
     };
     match result {

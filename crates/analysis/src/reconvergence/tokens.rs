@@ -39,8 +39,8 @@ pub(super) struct Tokens {
 
 impl Tokens {
     pub(super) fn new(code: &FlowCode) -> Tokens {
-        let mut tokens = Tokens::default();
-        tokens.pushes = code.insts.iter().filter(|i| matches!(i.flow, Flow::Push(..))).count();
+        let pushes = code.insts.iter().filter(|i| matches!(i.flow, Flow::Push(..))).count();
+        let mut tokens = Tokens { pushes, ..Tokens::default() };
         if !code.insts.iter().any(|i| matches!(i.flow, Flow::Push(..) | Flow::Pop(_))) {
             return tokens;
         }

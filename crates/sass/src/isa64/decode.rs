@@ -13,7 +13,7 @@ use crate::isa::inst::{Bank, ConstOperand, File, Instruction, Operand, PredOpera
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decoded {
     /// All of it; its `Display` is nvdisasm's text.
-    Full(Instruction),
+    Full(Box<Instruction>),
     /// Guard and name; the operands are not decoded.
     Named {
         /// Execution guard.
@@ -114,7 +114,7 @@ pub fn decode(pc: u32, raw: u64) -> Result<Decoded, NarrowError> {
         _ => return Ok(Decoded::Named { guard, mnemonic }),
     };
     filled.map_err(|Unknown(field)| NarrowError::Value { pc, raw, mnemonic, field })?;
-    Ok(Decoded::Full(i.inst))
+    Ok(Decoded::Full(Box::new(i.inst)))
 }
 
 /// A field's name.

@@ -33,6 +33,9 @@ const ALL: &str = "All conditional branches";
 const GROUP: &str = "BRA.U: the group decides as one and never splits";
 const TESTS: &str = "BRA.DIV and BRA.CONV: tests whether the group is together";
 
+/// Title, note and counts of a table of branches.
+type Set = (&'static str, Option<&'static str>, fn(&Branches) -> &Classes);
+
 /// The tables of sums.
 pub(super) fn totals(survey: &Survey, show: Show) -> Vec<Table> {
     let columns = if show.by_file { survey.by_file() } else { survey.totals() };
@@ -69,7 +72,7 @@ pub(super) fn totals(survey: &Survey, show: Show) -> Vec<Table> {
             rows: opcodes,
         },
     ];
-    let classes: [(&'static str, Option<&'static str>, fn(&Branches) -> &Classes); 4] = [
+    let classes: [Set; 4] = [
         (DIVERGING, Some(DIVERGING_NOTE), |b| &b.diverging),
         (ALL, None, |b| &b.all),
         (GROUP, None, |b| &b.group),

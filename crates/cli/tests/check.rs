@@ -80,7 +80,7 @@ fn expect(name: &str, report: &Report, level: &str) {
 #[test]
 fn faults_are_found_and_nothing_else_in_machine_code() {
     for launch in launches() {
-        let report = checked(&[launch.clone()], &Settings::default());
+        let report = checked(std::slice::from_ref(&launch), &Settings::default());
         expect(&name_of(&launch), &report, "sass");
     }
 }
@@ -129,7 +129,7 @@ fn other_architectures_show_the_same_faults() {
         for arch in ["sm_80", "sm_120"] {
             let settings =
                 Settings { kernel: Some(kernel.to_string()), arch: Some(arch.into()), block, ..Settings::default() };
-            let Ok(report) = check(&[file.clone()], &settings) else { continue };
+            let Ok(report) = check(std::slice::from_ref(&file), &settings) else { continue };
             assert!(report.findings().any(|f| f.rule == *rule), "{name} {arch}: no {rule}");
         }
     }

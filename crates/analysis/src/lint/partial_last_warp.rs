@@ -107,7 +107,7 @@ fn threads_that_returned(c: &mut Cx<'_>) {
             continue;
         }
         let partings = c.partings(sync.at);
-        let bound = partings.iter().filter(|p| p.splits_warps() && p.is_boundary() && p.leaves).last();
+        let bound = partings.iter().rfind(|p| p.splits_warps() && p.is_boundary() && p.leaves);
         let Some(bound) = bound else { continue };
         // A shuffle that stays below the lowest lane that may be missing reads nobody absent.
         let Some(shuffle) = Shuffle::at(c.kernel, sync.op) else { continue };

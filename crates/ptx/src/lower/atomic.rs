@@ -58,7 +58,7 @@ pub(super) fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
     };
     let to = if returns { Some(members(c, c.operand(0)?)?) } else { None };
     let values = members(c, c.operand(first + 1)?)?;
-    if n > 1 && n % 2 == 0 && matches!(ty, Type::F16 | Type::Bf16) {
+    if n > 1 && n.is_multiple_of(2) && matches!(ty, Type::F16 | Type::Bf16) {
         return pairs(c, op, ty, place.space, place.addr, to.as_deref(), &values);
     }
     for i in 0..n {

@@ -141,10 +141,10 @@ fn scalar(c: &mut Cx<'_, '_>, mut f: Scalar, d: &Value<'_>) -> Lowered<()> {
     }
     c.expect(if third { 4 } else { 3 })?;
     let mut s = [Src::ZERO; 3];
-    for i in 0..2 {
+    for (i, word) in s.iter_mut().enumerate().take(2) {
         let v = plain(c, i + 1)?;
         f.parts[i] = part(c, &v)?;
-        s[i] = c.src(&v.operand, Type::U32)?[0];
+        *word = c.src(&v.operand, Type::U32)?[0];
     }
     if third {
         s[2] = c.word(3, Type::U32)?;
@@ -212,7 +212,7 @@ fn packed(c: &mut Cx<'_, '_>, mut f: Packed, d: &Value<'_>) -> Lowered<()> {
         None => (1 << f.lanes) - 1,
     };
     let mut s = [Src::ZERO; 3];
-    for i in 0..2 {
+    for (i, word) in s.iter_mut().enumerate().take(2) {
         let v = plain(c, i + 1)?;
         match digits(c, &v, letter, 2 * f.lanes - 1)? {
             Some(list) if list.len() == usize::from(f.lanes) => {
@@ -225,7 +225,7 @@ fn packed(c: &mut Cx<'_, '_>, mut f: Packed, d: &Value<'_>) -> Lowered<()> {
                 }
             }
         }
-        s[i] = c.src(&v.operand, Type::U32)?[0];
+        *word = c.src(&v.operand, Type::U32)?[0];
     }
     s[2] = c.word(3, Type::U32)?;
     let to = c.dst(&d.operand, Type::U32)?[0];

@@ -88,8 +88,12 @@ fn function(name: &str) -> Option<(LaneFn, bool)> {
         ("lg2", "f32") if has("ftz") => LaneFn::Float(FloatFn::Special(Special::Lg2)),
         ("ex2", "f32") if has("ftz") => LaneFn::Float(FloatFn::Special(Special::Ex2)),
         ("tanh", "f32") => LaneFn::Float(FloatFn::Special(Special::Tanh)),
-        ("ex2", "f16") => LaneFn::Float(FloatFn::SpecialHalf { function: Special::Ex2, high: false, format: HalfFormat::F16 }),
-        ("tanh", "f16") => LaneFn::Float(FloatFn::SpecialHalf { function: Special::Tanh, high: false, format: HalfFormat::F16 }),
+        ("ex2", "f16") => {
+            LaneFn::Float(FloatFn::SpecialHalf { function: Special::Ex2, high: false, format: HalfFormat::F16 })
+        }
+        ("tanh", "f16") => {
+            LaneFn::Float(FloatFn::SpecialHalf { function: Special::Tanh, high: false, format: HalfFormat::F16 })
+        }
         _ => return None,
     };
     Some((f, subtract && kind == "f32"))

@@ -111,7 +111,9 @@ fn spread_inputs() {
 fn all_halves() {
     let wrong: Vec<_> = HALVES
         .iter()
-        .filter(|&&(function, format, sum)| checksum(FloatFn::SpecialHalf { function, high: false, format }, 0..65536) != sum)
+        .filter(|&&(function, format, sum)| {
+            checksum(FloatFn::SpecialHalf { function, high: false, format }, 0..65536) != sum
+        })
         .collect();
     assert!(wrong.is_empty(), "{wrong:?}");
 }

@@ -19,8 +19,8 @@ use lanescope_ptx::lower;
 use lanescope_report::Level;
 use lanescope_sass::kernel::{Geometry, launch_constants};
 use lanescope_sim::{
-    CheckLog, GlobalMemory, LOCAL_WINDOW, Launch, Model, Options, Outcome, Progress, SHARED_WINDOW, SimError,
-    TraceEvent, TraceRequest, Unknown, simulate,
+    CheckLog, Failure, GlobalMemory, LOCAL_WINDOW, Launch, Model, Options, Outcome, Progress, SHARED_WINDOW, Trace,
+    TraceEvent, TraceRequest, Unknown, attempt,
 };
 
 use crate::compile::{Built, Tools};
@@ -91,17 +91,8 @@ pub enum RunError {
         error: Box<ModuleError>,
     },
     /// The simulator refused or stopped the launch.
-    #[error("{kernel}: {error}{}{found}", place.as_ref().map(|p| format!("\n  source line: {p}")).unwrap_or_default())]
-    Sim {
-        /// The kernel.
-        kernel: String,
-        /// Why.
-        error: Box<SimError>,
-        /// Source line it is about.
-        place: Option<String>,
-        /// What a checked run had found until then, as lines of text.
-        found: String,
-    },
+    #[error("{0}")]
+    Sim(Box<Stopped>),
     /// A buffer that was asked for has bytes whose value is not known.
     #[error(
         "{buffer} cannot be written: {count} of its bytes are unknown, from byte {first} on, because they come from instructions that are not implemented"
@@ -217,10 +208,10 @@ impl Prepared {
     pub fn run(self, progress: Option<Progress<'_>>) -> Result<Ran, RunError> {
         let demangled = demangle(&self.kernel.name);
         let log = self.settings.check.then(|| Arc::new(CheckLog::new()));
-        let fail = |kernel: &Kernel, error: SimError| {
+        let warp_size = self.settings.warp_size.unwrap_or(32);
+        let fail = |kernel: &Kernel, failure: Box<Failure>| {
             let found = log.as_ref().map_or(String::new(), |log| found_text(&log.hazards(kernel)));
-            let place = error.inst().and_then(|i| lanescope_analysis::words::at_line(kernel, i));
-            RunError::Sim { kernel: demangle(&kernel.name), error: Box::new(error), place, found }
+            RunError::Sim(Box::new(Stopped { kernel: kernel.clone(), warp_size, failure: *failure, found }))
         };
         let mut memory = GlobalMemory::new();
         let mut words = Vec::new();
@@ -233,7 +224,8 @@ impl Prepared {
                 }
                 args::Data::Buffer(mut array) => {
                     let bytes = std::mem::take(&mut array.data);
-                    let address = memory.alloc(&buffer_name(i, arg), &bytes).map_err(|e| fail(&self.kernel, e))?;
+                    let address =
+                        memory.alloc(&buffer_name(i, arg), &bytes).map_err(|e| fail(&self.kernel, e.into()))?;
                     words.push(address.to_le_bytes().to_vec());
                     buffers.push(Some((address, bytes.len() as u64, array)));
                 }
@@ -246,7 +238,7 @@ impl Prepared {
             bank0: bank0(&self.kernel, self.level, &self.launch, &words),
             options: Options { check: log.clone(), ..options(&self.settings, &self.kernel) },
         };
-        let mut outcome = simulate(&self.kernel, &launch, &mut memory, progress).map_err(|e| fail(&self.kernel, e))?;
+        let mut outcome = attempt(&self.kernel, &launch, &mut memory, progress).map_err(|e| fail(&self.kernel, e))?;
         count_once(&self.kernel, &mut outcome.profile);
         let buffers = buffers
             .into_iter()
@@ -293,6 +285,12 @@ impl Ran {
             return Err(RunError::UnknownOutput { buffer: name, count, first });
         }
         Ok(Some(array))
+    }
+
+    /// The trace as a report shows it, if one was asked for.
+    pub fn trace(&self, block: u64, warp: u32) -> Option<lanescope_report::trace::Trace> {
+        let title = format!("{}: block {block}, warp {warp}", self.demangled);
+        Some(trace_view(self.outcome.trace.as_ref()?, title, self.profile().shape.warp_size))
     }
 
     /// The launch file.
@@ -364,9 +362,39 @@ fn bank0(kernel: &Kernel, level: Level, launch: &LaunchFile, words: &[Vec<u8>]) 
     launch_constants(sm, &geometry, kernel.param_base.1, &args::pack(kernel, words))
 }
 
-/// The trace of a launch as a report shows it, if one was asked for.
-pub fn trace_view(ran: &Ran, block: u64, warp: u32) -> Option<lanescope_report::trace::Trace> {
-    let trace = ran.outcome.trace.as_ref()?;
+/// A launch that was refused or stopped.
+#[derive(Clone, Debug)]
+pub struct Stopped {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Lanes of a warp.
+    pub warp_size: u32,
+    /// Why, and what there is of the trace and of the kernel's `printf`.
+    pub failure: Failure,
+    /// What a checked run had found until then, as lines of text.
+    pub found: String,
+}
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let error = &self.failure.error;
+        write!(f, "{}: {error}", demangle(&self.kernel.name))?;
+        if let Some(place) = error.inst().and_then(|i| lanescope_analysis::words::at_line(&self.kernel, i)) {
+            write!(f, "\n  source line: {place}")?;
+        }
+        f.write_str(&self.found)
+    }
+}
+
+impl Stopped {
+    /// The trace until then as a report shows it, if one was asked for and the warp ran.
+    pub fn trace(&self, block: u64, warp: u32) -> Option<lanescope_report::trace::Trace> {
+        let title = format!("{}: block {block}, warp {warp}, until it stopped", demangle(&self.kernel.name));
+        Some(trace_view(self.failure.trace.as_ref()?, title, self.warp_size))
+    }
+}
+
+fn trace_view(trace: &Trace, title: String, warp_size: u32) -> lanescope_report::trace::Trace {
     let steps = trace.steps.iter().map(|s| lanescope_report::trace::Step {
         step: s.step,
         inst: s.inst,
@@ -387,11 +415,5 @@ pub fn trace_view(ran: &Ran, block: u64, warp: u32) -> Option<lanescope_report::
             TraceEvent::Join { group } => format!("join: {} lanes go on together", group.count()),
         },
     });
-    Some(lanescope_report::trace::Trace {
-        title: format!("{}: block {block}, warp {warp}", ran.demangled),
-        lanes: trace.lanes,
-        warp_size: ran.profile().shape.warp_size,
-        steps: steps.collect(),
-        cut: trace.cut,
-    })
+    lanescope_report::trace::Trace { title, lanes: trace.lanes, warp_size, steps: steps.collect(), cut: trace.cut }
 }

@@ -59,6 +59,10 @@ fn a_launch_that_cannot_end_says_who_waits() {
     let limited = lanescope(&["run", &file.display().to_string(), "--max-inst", "10"]);
     assert_eq!(limited.status.code(), Some(2));
     assert!(text(&limited.stderr).contains("stopped after 10 warp instructions"), "{}", text(&limited.stderr));
+    let traced = lanescope(&["run", &file.display().to_string(), "--trace", "0,0"]);
+    assert_eq!(traced.status.code(), Some(2));
+    assert!(text(&traced.stdout).contains("warp 0, until it stopped"), "{}", text(&traced.stdout));
+    assert!(text(&traced.stderr).contains("deadlock"), "{}", text(&traced.stderr));
 }
 
 #[test]

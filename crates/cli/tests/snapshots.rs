@@ -91,7 +91,7 @@ fn report(path: &Path) -> Result<(), Failed> {
         "report" => report::text::report(&input),
         "json" => serde_json::to_string_pretty(&report::json::profile(&input)).map_err(Failed::from)? + "\n",
         "trace" => {
-            let trace = lanescope::run::trace_view(&ran, 0, 0).ok_or("no trace")?;
+            let trace = ran.trace(0, 0).ok_or("no trace")?;
             report::trace::text(&ran.kernel, &trace)
         }
         _ => return Err(format!("`{mode}` is none of report, trace, json").into()),

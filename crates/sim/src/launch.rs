@@ -2,6 +2,8 @@
 
 use lanescope_ir::{Kernel, LaneMask, Profile};
 
+use crate::error::SimError;
+
 /// High word of the generic addresses of shared memory: `SR_SWINHI`, and the high word of the window's base.
 pub const SHARED_WINDOW_HI: u32 = 0x7001;
 /// High word of the generic addresses of local memory.
@@ -138,6 +140,25 @@ pub struct Outcome {
     pub printed_lost: u64,
     /// Bytes of buffers whose value is unknown because it comes from an instruction that is not implemented.
     pub unknown: Vec<UnknownBytes>,
+}
+
+/// A launch that did not end well, and what it had shown until then.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Why.
+    pub error: SimError,
+    /// Steps of the traced warp, if it ran.
+    pub trace: Option<Trace>,
+    /// What `printf` printed in the blocks up to the one that failed.
+    pub printed: Vec<PrintedText>,
+    /// Calls of `printf` whose text did not fit.
+    pub printed_lost: u64,
+}
+
+impl From<SimError> for Box<Failure> {
+    fn from(error: SimError) -> Self {
+        Box::new(Failure { error, trace: None, printed: Vec::new(), printed_lost: 0 })
+    }
 }
 
 /// What one call of `printf` printed.

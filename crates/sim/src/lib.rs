@@ -21,7 +21,7 @@ use convergence::{Convergence, JoinPoints};
 pub use exec::check::CheckLog;
 pub use error::{AccessKind, BadAccess, Nearest, Position, SimError, Site};
 pub use launch::{
-    LOCAL_WINDOW, LOCAL_WINDOW_HI, Launch, Model, Options, Outcome, PrintedText, Progress, SHARED_WINDOW,
+    Failure, LOCAL_WINDOW, LOCAL_WINDOW_HI, Launch, Model, Options, Outcome, PrintedText, Progress, SHARED_WINDOW,
     SHARED_WINDOW_HI, SM_COUNT, Trace, TraceEvent, TraceRequest, TraceStep, Unknown, UnknownBytes,
 };
 pub use memory::GlobalMemory;
@@ -33,6 +33,16 @@ pub fn simulate(
     memory: &mut GlobalMemory,
     progress: Option<Progress<'_>>,
 ) -> Result<Outcome, SimError> {
+    attempt(kernel, launch, memory, progress).map_err(|failure| failure.error)
+}
+
+/// The same; a launch that does not end well keeps its trace and what it printed.
+pub fn attempt(
+    kernel: &Kernel,
+    launch: &Launch,
+    memory: &mut GlobalMemory,
+    progress: Option<Progress<'_>>,
+) -> Result<Outcome, Box<Failure>> {
     use convergence::{Barrier, Ipdom, Stack, WideIpdom, WideStack};
     let (model, size) = (launch.options.model, launch.options.warp_size);
     permit(kernel, model)?;
@@ -77,6 +87,6 @@ pub fn simulate_with<C: convergence::Convergence>(
     launch: &Launch,
     memory: &mut GlobalMemory,
     progress: Option<Progress<'_>>,
-) -> Result<Outcome, SimError> {
+) -> Result<Outcome, Box<Failure>> {
     exec::launch::simulate::<C>(kernel, plan, launch, memory, progress)
 }

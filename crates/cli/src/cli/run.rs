@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use lanescope::report::{self, Input};
-use lanescope::run::{Prepared, Ran, Settings, trace_view};
-use lanescope::sim::{Model, TraceRequest, Unknown};
+use lanescope::run::{Prepared, Ran, RunError, Settings, Stopped};
+use lanescope::sim::{Model, PrintedText, TraceRequest, Unknown};
 use lanescope::{ir::Severity, output, sources};
 
 use super::{FINDINGS, Format, print, print_json, tools};
@@ -165,6 +165,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     let blocks = Blocks::new();
     let result = prepared.run(Some(&|done, total| blocks.update(done, total)));
     blocks.finish();
+    if let Err(RunError::Sim(stopped)) = &result {
+        show_stopped(stopped, trace, args.format)?;
+    }
     let ran = result?;
     output::outs(&ran, &dir)?;
     if let Some(dump) = &args.dump {
@@ -217,12 +220,7 @@ fn show(args: &Args, ran: &Ran, dir: &std::path::Path) -> anyhow::Result<()> {
         warnings: &warnings,
     };
     let lost = ran.outcome.printed_lost;
-    let printed: Vec<report::printed::Printed> = ran
-        .outcome
-        .printed
-        .iter()
-        .map(|p| report::printed::Printed { block: p.block, thread: p.thread, text: &p.text })
-        .collect();
+    let printed = printed(&ran.outcome.printed);
     match args.format {
         Format::Text => {
             print(&report::text::report(&input))?;
@@ -238,8 +236,23 @@ fn show(args: &Args, ran: &Ran, dir: &std::path::Path) -> anyhow::Result<()> {
     }
 }
 
+fn printed(calls: &[PrintedText]) -> Vec<report::printed::Printed<'_>> {
+    calls.iter().map(|p| report::printed::Printed { block: p.block, thread: p.thread, text: &p.text }).collect()
+}
+
+/// What a launch that did not end well leaves to look at: the error itself goes to standard error.
+fn show_stopped(stopped: &Stopped, request: Option<TraceRequest>, format: Format) -> anyhow::Result<()> {
+    if format != Format::Text {
+        return Ok(());
+    }
+    if let Some(view) = request.and_then(|r| stopped.trace(r.block, r.warp)) {
+        print(&report::trace::text(&stopped.kernel, &view))?;
+    }
+    print(&report::printed::text(&printed(&stopped.failure.printed), stopped.failure.printed_lost))
+}
+
 fn print_trace(ran: &Ran, request: Option<TraceRequest>) -> anyhow::Result<()> {
-    let view = request.and_then(|r| trace_view(ran, r.block, r.warp));
+    let view = request.and_then(|r| ran.trace(r.block, r.warp));
     let Some(view) = view else { anyhow::bail!("the warp asked for was not run") };
     print(&report::trace::text(&ran.kernel, &view))
 }

@@ -19,7 +19,7 @@ use super::trace::Tracer;
 use super::{BlockCx, Cx, rows};
 use crate::convergence::Convergence;
 use crate::error::SimError;
-use crate::launch::{Launch, Outcome, Progress, Trace, Unknown};
+use crate::launch::{Failure, Launch, Outcome, Progress, Trace, Unknown};
 use crate::memory::GlobalMemory;
 use crate::memory::shadow::Shadow;
 
@@ -271,7 +271,7 @@ fn all_blocks<C: Convergence>(
     threads: usize,
     progress: Option<Progress<'_>>,
     poison: Option<&mut Poison>,
-) -> Result<Harvest, SimError> {
+) -> Result<Harvest, Box<Failure>> {
     let queue = Queue {
         next: AtomicU64::new(0),
         total: total_blocks(launch),
@@ -308,7 +308,10 @@ fn all_blocks<C: Convergence>(
         })
     };
     match queue.error.into_inner().unwrap_or_else(|e| e.into_inner()) {
-        Some((_, error)) => Err(error),
+        Some((at, error)) => {
+            let (printed, printed_lost) = harvest.prints.until(at).finish();
+            Err(Box::new(Failure { error, trace: harvest.trace, printed, printed_lost }))
+        }
         None => Ok(harvest),
     }
 }
@@ -324,10 +327,10 @@ pub(crate) fn simulate<C: Convergence>(
     launch: &Launch,
     memory: &mut GlobalMemory,
     progress: Option<Progress<'_>>,
-) -> Result<Outcome, SimError> {
+) -> Result<Outcome, Box<Failure>> {
     verify::verify(kernel).map_err(SimError::BadKernel)?;
     if launch.options.warp_size != C::LANES {
-        return Err(SimError::WarpSize { size: launch.options.warp_size, model: C::LANES });
+        return Err(SimError::WarpSize { size: launch.options.warp_size, model: C::LANES }.into());
     }
     check(kernel, launch)?;
     memory.place_globals(&kernel.globals)?;

@@ -71,6 +71,12 @@ impl Prints {
         other.blocks.into_iter().for_each(|(linear, block)| self.add(linear, block));
     }
 
+    /// Without the blocks after that one: whether they ran depends on the threads.
+    pub(crate) fn until(mut self, last: u64) -> Self {
+        self.blocks.retain(|&linear, _| linear <= last);
+        self
+    }
+
     /// All calls in order, and how many are lost.
     pub(crate) fn finish(self) -> (Vec<PrintedText>, u64) {
         let (mut out, mut bytes, mut lost) = (Vec::new(), 0, self.lost);

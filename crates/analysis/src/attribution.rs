@@ -47,6 +47,17 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Branch(_) => "divergent branch",
+            Cause::Trips { .. } => "unequal loop trips",
+            Cause::Exit(_) => "predicated EXIT",
+            Cause::PartialWarp => "partial warp",
+            Cause::Unknown => "unknown",
+        }
+    }
+
     /// The instruction it is about.
     pub fn inst(self) -> Option<u32> {
         match self {

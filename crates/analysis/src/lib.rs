@@ -17,6 +17,7 @@ pub mod model;
 pub mod reconvergence;
 pub mod regions;
 pub mod rules;
+pub mod stacks;
 mod survey;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -5,6 +5,7 @@
 //! it strips them where there is no terminal (`anstream` does).
 
 pub mod check;
+pub mod flame;
 pub mod json;
 mod layout;
 pub mod levels;

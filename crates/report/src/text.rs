@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use anstyle::Style;
 use lanescope_analysis::words::{amount, at_line, count, inlined_at, lanes, percent, share};
-use lanescope_analysis::{Cause, Line, Place};
+use lanescope_analysis::{Line, Place};
 use lanescope_ir::{BranchKind, Op, Severity};
 
 use crate::layout::{Align, BAD, Columns, DIM, GOOD, HEAD, PLAIN, WARN, styled, wrap};
@@ -146,7 +146,7 @@ fn causes(input: &Input<'_>, out: &mut String) {
             (PLAIN, share(total.lanes, losses.slots)),
             (PLAIN, amount(total.warp_instructions)),
             (PLAIN, if total.estimate { "~" } else { "" }.into()),
-            (if heavy { HEAD } else { PLAIN }, cause_name(total.cause).into()),
+            (if heavy { HEAD } else { PLAIN }, total.cause.name().into()),
             (PLAIN, total.cause.inst().map(|i| instruction(input, i)).unwrap_or_default()),
             (PLAIN, total.cause.inst().map(|i| place(input, i)).unwrap_or_default()),
         ]);
@@ -172,16 +172,6 @@ fn causes(input: &Input<'_>, out: &mut String) {
 
 fn big(n: u128) -> String {
     u64::try_from(n).map_or_else(|_| n.to_string(), count)
-}
-
-fn cause_name(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Branch(_) => "divergent branch",
-        Cause::Trips { .. } => "unequal loop trips",
-        Cause::Exit(_) => "predicated EXIT",
-        Cause::PartialWarp => "partial warp",
-        Cause::Unknown => "unknown",
-    }
 }
 
 fn instruction(input: &Input<'_>, inst: u32) -> String {
@@ -335,7 +325,7 @@ fn remark(input: &Input<'_>, line: &Line) -> String {
     }
     for p in line.parts.iter().take(3) {
         let mark = if p.estimate { "~" } else { "" };
-        let name = cause_name(p.cause);
+        let name = p.cause.name();
         let at = p.cause.inst().map(|i| format!(" at {}", place(input, i))).unwrap_or_default();
         let part = percent(p.lanes as f64 / line.lost.max(1) as f64);
         parts.push(format!("{mark}{part} of the loss: {name}{at}"));

@@ -24,6 +24,10 @@ pub(super) struct Args {
     /// Write every buffer after the run as DIR/arg<N>.npy.
     #[arg(long, value_name = "DIR")]
     dump: Option<PathBuf>,
+    /// Write the lost lane slots as a flame graph, by cause and source line: a picture if FILE ends in .svg, else collapsed
+    /// stacks, a line each.
+    #[arg(long, value_name = "FILE", conflicts_with = "compare_levels")]
+    flame: Option<PathBuf>,
     /// Threads that run blocks; the results do not depend on it. Default: all processors.
     #[arg(long, value_name = "N")]
     threads: Option<std::num::NonZeroUsize>,
@@ -173,6 +177,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     if let Some(dump) = &args.dump {
         output::dump(&ran, dump)?;
     }
+    if let Some(file) = &args.flame {
+        write_flame(&ran, file)?;
+    }
     if trace.is_some() {
         print_trace(&ran, trace)?;
     } else {
@@ -181,6 +188,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     let limit = args.fail_on.map(Severity::from);
     let fails = limit.is_some_and(|limit| ran.analysis.findings.iter().any(|f| f.severity >= limit));
     Ok(if fails { FINDINGS } else { 0 })
+}
+
+fn write_flame(ran: &Ran, file: &std::path::Path) -> anyhow::Result<()> {
+    let stacks = lanescope::analysis::stacks::lost(&ran.kernel, &ran.analysis.losses, lanescope::names::demangle);
+    let bytes = if file.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg")) {
+        report::flame::svg(&stacks, &ran.demangled).map_err(|e| anyhow::anyhow!("--flame {}: {e}", file.display()))?
+    } else {
+        report::flame::collapsed(&stacks).into_bytes()
+    };
+    Ok(output::write_file(file, bytes)?)
 }
 
 fn check_trace(prepared: &Prepared, trace: Option<TraceRequest>, warp_size: u32) -> anyhow::Result<()> {

@@ -5,6 +5,8 @@
 mod address;
 mod operand;
 
+use std::collections::HashMap;
+
 use lanescope_ir::op::control::ControlOp;
 use lanescope_ir::op::int::IntFn;
 use lanescope_ir::op::memory::{Addr, MemoryOp, Space as IrSpace};
@@ -12,6 +14,7 @@ use lanescope_ir::op::warp::WarpOp;
 use lanescope_ir::op::{LaneFn, LaneOp};
 use lanescope_ir::{Op, Pred, PredSrc, Slot, Src};
 
+use super::contract::Contraction;
 use super::fail::{Fail, Lowered};
 use super::mods::Mods;
 use super::plan::{Frame, Plan};
@@ -120,6 +123,10 @@ pub(super) struct Cx<'m, 'a> {
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Tables of indirect branches: the branch's step and its targets.
     pub(super) branches: Vec<(u32, u32, Vec<LabelId>)>,
+    /// Sums that are fused with their products.
+    pub(super) contraction: Contraction,
+    /// Operands of products, kept for their sums.
+    pub(super) kept: HashMap<u32, [Words; 2]>,
     // Of the instruction at hand:
     pub(super) mods: Mods<'a>,
     pub(super) ops: &'m [Operand],
@@ -167,6 +174,8 @@ impl<'m, 'a> Cx<'m, 'a> {
             steps: Vec::new(),
             diagnostics: Vec::new(),
             branches: Vec::new(),
+            contraction: Contraction::default(),
+            kept: HashMap::new(),
             mods: Mods::new(module.opcode(instruction.opcode), instruction.span),
             ops: &[],
             span: instruction.span,
@@ -245,6 +254,11 @@ impl<'m, 'a> Cx<'m, 'a> {
 
     pub(super) fn control(&mut self, op: ControlOp, fix: Option<Fix>) {
         self.steps.push(Step { op: Op::Control(op), guard: self.guard, fix, origin: self.origin });
+    }
+
+    /// A slot that nothing else uses.
+    pub(super) fn lasting(&mut self) -> Slot {
+        Slot(self.pool.slots(1))
     }
 
     /// A slot that lives until the instruction's end.

@@ -12,6 +12,7 @@
 
 mod atomic;
 mod compare;
+mod contract;
 mod control;
 mod convert;
 mod cx;
@@ -48,11 +49,13 @@ use plan::{CODE_BASE, CODE_STRIDE, Plan};
 pub struct Options {
     /// Bytes of local memory added for recursion, calls through registers and `alloca`, whose depth is not known.
     pub stack: u32,
+    /// Contracts `mul` and `add` without a rounding modifier where ptxas does, whose `--fmad` this is.
+    pub contract: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { stack: 16 << 10 }
+        Options { stack: 16 << 10, contract: true }
     }
 }
 
@@ -96,7 +99,7 @@ pub fn load(parse: &Parse<'_>, name: &str, options: Options) -> Result<Kernel, V
     let mut program = Program::default();
     if diagnostics.is_empty() {
         for place in 0..plan.functions.len() {
-            diagnostics.extend(program.function(module, &plan, &mut pool, place));
+            diagnostics.extend(program.function(module, &plan, &mut pool, place, options));
             if diagnostics.len() >= MAX_DIAGNOSTICS {
                 break;
             }
@@ -138,13 +141,23 @@ impl Program {
     }
 
     /// Lowers one function and appends it.
-    fn function(&mut self, module: &Module<'_>, plan: &Plan, pool: &mut Pool, place: usize) -> Vec<Diagnostic> {
+    fn function(
+        &mut self,
+        module: &Module<'_>,
+        plan: &Plan,
+        pool: &mut Pool,
+        place: usize,
+        options: Options,
+    ) -> Vec<Diagnostic> {
         let Some(function) = module.functions.get(plan.functions[place].index()) else { return Vec::new() };
         let Some(body) = &function.body else { return Vec::new() };
         let Some(first) = body.instructions.first() else {
             return vec![Diagnostic::error(function.name_span, format!("`{}` has no instructions", function.name))];
         };
         let mut c = Cx::new(module, plan, pool, place, function, body, first);
+        if options.contract {
+            c.contraction = contract::plan(module, body);
+        }
         control::enter(&mut c);
         // The first step of each instruction, and of what follows the last.
         let mut starts = Vec::with_capacity(body.instructions.len() + 1);
@@ -295,6 +308,14 @@ fn one_line(text: &str) -> String {
 /// Lowers the instruction at hand.
 fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
     use crate::tree::Type as T;
+    if let Some(at) = c.origin {
+        if let Some(&fused) = c.contraction.sums.get(&at) {
+            return contract::fused(c, fused);
+        }
+        if c.contraction.kept.contains(&at) {
+            contract::keep(c)?;
+        }
+    }
     let types = c.mods.types();
     let first = types.first().copied();
     let is_float = matches!(first, Some(T::F32 | T::F64 | T::F32x2));

@@ -141,6 +141,8 @@ fn json_is_one_document_with_all_keys() {
         "instructions",
         "kernel",
         "level",
+        "printf",
+        "printf_lost",
         "schema",
         "source",
         "totals",

@@ -85,7 +85,8 @@ impl Changes {
         let mut changes = Changes::default();
         let mut file: Option<Option<Vec<String>>> = None;
         let mut hunk: Option<Hunk> = None;
-        let mut old_is_named = false;
+        // `seen`: something that only a diff has, though it may change no line of a file that is left.
+        let (mut old_is_named, mut seen) = (false, false);
         // A byte-order mark before the first line is none of it.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let last = text.bytes().filter(|&b| b == b'\n').count() + 1;
@@ -128,7 +129,7 @@ impl Changes {
             } else if line.starts_with("--- ") {
                 (old_is_named, hunk) = (true, None);
             } else if let Some(name) = line.strip_prefix("+++ ").filter(|_| old_is_named) {
-                (old_is_named, hunk) = (false, None);
+                (old_is_named, hunk, seen) = (false, None, true);
                 let name = new_name(name);
                 if let Some(name) = &name {
                     changes.files.entry(name.clone()).or_default();
@@ -137,19 +138,17 @@ impl Changes {
             } else if let Some(name) = line.strip_prefix("rename to ").or(line.strip_prefix("copy to ")) {
                 // A pure rename has no hunk: a changed file without changed lines.
                 changes.files.entry(components(&unquote(name))).or_default();
-                file = None;
+                (file, seen) = (None, true);
             } else if line.starts_with("diff ") {
-                (file, hunk, old_is_named) = (None, None, false);
-                changes.files.entry(Vec::new()).or_default();
+                (file, hunk, old_is_named, seen) = (None, None, false, true);
             }
         }
         if let Some(h) = hunk.filter(|h| h.new > 0) {
             return Err(DiffError::Cut { path: path.into(), line: h.at, missing: h.new });
         }
-        if changes.files.is_empty() && !text.trim().is_empty() {
+        if !seen && !text.trim().is_empty() {
             return Err(DiffError::NoDiff { path: path.into() });
         }
-        changes.files.remove(&Vec::new());
         Ok(changes)
     }
 

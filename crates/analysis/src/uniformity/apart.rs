@@ -399,9 +399,11 @@ impl Apart {
         }
         while let Some(b) = stack.pop() {
             self.work += 1;
-            if at_start && stops.contains(&b) || area.inside.insert(b, true).is_some() {
+            // A block that lanes also reach on their own way up stays one: they go on from its return.
+            if at_start && stops.contains(&b) || area.inside.contains_key(&b) {
                 continue;
             }
+            area.inside.insert(b, true);
             stack.extend(&net.calls[b as usize]);
             stack.extend(&net.succ[b as usize]);
         }

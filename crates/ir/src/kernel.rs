@@ -66,6 +66,15 @@ pub struct ConstBank {
     pub data: Vec<u8>,
 }
 
+/// A constant bank whose bytes generic addresses reach, too: to be read, never written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MappedBank {
+    /// Bank number; 0 is the launch's.
+    pub bank: u8,
+    /// Address of its first byte.
+    pub address: u64,
+}
+
 /// A module-level variable in global memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GlobalVar {
@@ -125,6 +134,8 @@ pub struct Kernel {
     pub required_block: Option<[u32; 3]>,
     /// Constant banks other than the launch's bank 0.
     pub constants: Vec<ConstBank>,
+    /// Constant banks that lie in the generic address space as well.
+    pub mapped: Vec<MappedBank>,
     /// Module variables.
     pub globals: Vec<GlobalVar>,
     /// Functions of other modules (`vprintf`, `malloc` ...) that are called, with the code address that stands for each.

@@ -17,7 +17,7 @@ pub mod verify;
 pub use counts::{BranchCounts, BranchKind, LaneCounts, LaunchShape, Profile, Totals, TripHistogram};
 pub use finding::{Finding, Severity};
 pub use ids::{BarrierReg, InstId, Pred, Slot};
-pub use kernel::{ConstBank, Function, GlobalVar, Instruction, Kernel, Param, TargetTable};
+pub use kernel::{ConstBank, Function, GlobalVar, Instruction, Kernel, MappedBank, Param, TargetTable};
 pub use mask::LaneMask;
 pub use op::{Op, PredSrc, Src, SrcMod};
 pub use source::{Location, SourceMap};

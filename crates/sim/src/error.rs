@@ -266,6 +266,18 @@ pub enum SimError {
         /// What is closest.
         nearest: Option<Nearest>,
     },
+    /// A store or an atomic to constant memory, through a generic address.
+    #[error("write to read-only memory: {access}: it lies in {name} ({size} bytes at {start:#x})")]
+    ReadOnly {
+        /// The access.
+        access: Box<BadAccess>,
+        /// What it would change.
+        name: String,
+        /// Address of that memory's first byte.
+        start: u64,
+        /// Its size in bytes.
+        size: u64,
+    },
     /// An address that is not a multiple of the access's size.
     #[error("misaligned: {access}")]
     Misaligned {
@@ -430,6 +442,7 @@ impl SimError {
         match self {
             SimError::OutOfBounds { access, .. }
             | SimError::Misaligned { access }
+            | SimError::ReadOnly { access, .. }
             | SimError::StackOverflow { access, .. } => Some(access.site.inst),
             SimError::Unsupported { site, .. }
             | SimError::ExternalCall { site, .. }

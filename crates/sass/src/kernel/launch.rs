@@ -3,7 +3,9 @@
 //! Offsets as compiled code uses them. sm_70 to sm_90: block shape at 0x0, grid at 0xc, shared window at 0x18,
 //! local window at 0x20, stack pointer at 0x28, dynamic shared size at 0x2c; more in docs/convergence.md. sm_100 and later: local window at
 //! 0x2f8, descriptor at 0x358, block shape at 0x360, grid at 0x370, stack pointer at 0x37c. The memory descriptor
-//! (0x118, 0x208, 0x358) is opaque to code and stays zero.
+//! (0x118, 0x208, 0x358) is opaque to code and stays zero. Generic addresses of constants: [`super::mapped`].
+
+use super::mapped::{self, Params};
 
 /// What bank 0 depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +68,22 @@ pub fn launch_constants(sm: u32, launch: &Geometry, base: u32, params: &[u8]) ->
         word(0x2ac, launch.dynamic_shared);
         word(0x16c, reserved_shared(sm));
         word(0x2d0, SM_COUNT);
+    }
+    let mut address = |at: u32, value: u64| {
+        word(at as usize, value as u32);
+        word(at as usize + 4, (value >> 32) as u32);
+    };
+    address(mapped::constants_at(sm), mapped::CONSTANTS);
+    let last = (u64::from(base) + params.len() as u64).saturating_sub(1);
+    match mapped::params_at(sm) {
+        Params::Bank { base: at, last: end } => {
+            address(at, mapped::BANK0);
+            word(end as usize, last as u32);
+        }
+        Params::Range { first, last: end } => {
+            address(first, mapped::BANK0 + u64::from(base));
+            address(end, mapped::BANK0 + last);
+        }
     }
     bank.resize(base as usize, 0);
     bank.extend_from_slice(params);

@@ -7,9 +7,11 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use lanescope_ir::{ConstBank, GlobalVar};
+use lanescope_ir::{ConstBank, GlobalVar, MappedBank};
 
-use crate::container::{Function, IndirectBranch, Module, Relocation, Result, SymbolKind};
+use super::mapped;
+
+use crate::container::{ConstantBank, Function, IndirectBranch, Module, Relocation, Result, SymbolKind};
 
 /// First code address. Below 4 GiB, since some relocations hold 32 bits only.
 pub(super) const CODE_BASE: u64 = 0x1000_0000;
@@ -40,6 +42,8 @@ pub(super) struct Linked {
     /// The kernel's own code first.
     pub images: Vec<Image>,
     pub constants: Vec<ConstBank>,
+    /// Of the constants, those whose address a relocation takes.
+    pub mapped: Vec<MappedBank>,
     pub globals: Vec<GlobalVar>,
     pub externals: Vec<(u64, String)>,
     pub warnings: Vec<String>,
@@ -120,10 +124,10 @@ pub(super) fn link(module: &Module<'_>, kernel: &Function<'_>) -> Result<Linked>
             indirect: function.indirect_branches.clone(),
         });
     }
-    linker.taken_constants(&constants, &mut globals);
+    let mapped = linker.taken_constants();
     let mut constants: Vec<ConstBank> = constants.into_iter().map(|(bank, data)| ConstBank { bank, data }).collect();
     constants.sort_by_key(|c| c.bank);
-    Ok(Linked { images, constants, globals, externals: linker.externals, warnings: linker.warnings })
+    Ok(Linked { images, constants, mapped, globals, externals: linker.externals, warnings: linker.warnings })
 }
 
 impl Linker<'_, '_> {
@@ -183,6 +187,10 @@ impl Linker<'_, '_> {
                 return Ok(u64::from(bank.bank) << 16 | symbol.value & 0xffff);
             }
             // The address of a constant taken: constants are readable as global memory too.
+            if bank.bank == 3 {
+                self.data.insert(section, mapped::CONSTANTS);
+                return Ok(mapped::CONSTANTS.wrapping_add(symbol.value));
+            }
             return Ok(self.place_data(section, bank.data.len() as u64, 256) + symbol.value);
         }
         if let Some(bank) = module.functions.iter().flat_map(|f| &f.constants).find(|c| c.section == section) {
@@ -251,17 +259,12 @@ impl Linker<'_, '_> {
         }
     }
 
-    /// Constant banks whose address was taken, as readable memory.
-    fn taken_constants(&self, constants: &HashMap<u8, Vec<u8>>, out: &mut Vec<GlobalVar>) {
-        for bank in &self.module.constants {
-            if let (Some(&address), Some(data)) = (self.data.get(&bank.section), constants.get(&bank.bank)) {
-                out.push(GlobalVar {
-                    name: format!("constant bank {}", bank.bank),
-                    address,
-                    size: data.len() as u64,
-                    init: data.clone(),
-                });
-            }
-        }
+    /// Constant banks whose address a relocation took.
+    fn taken_constants(&self) -> Vec<MappedBank> {
+        let taken = |bank: &ConstantBank<'_>| {
+            let address = *self.data.get(&bank.section)?;
+            Some(MappedBank { bank: bank.bank, address })
+        };
+        self.module.constants.iter().filter_map(taken).collect()
     }
 }

@@ -7,6 +7,7 @@
 mod externals;
 mod launch;
 mod link;
+mod mapped;
 mod unsupported;
 
 use lanescope_ir::op::control::ControlOp;
@@ -138,6 +139,7 @@ pub fn load(module: &Module<'_>, name: &str) -> Result<Kernel, LoadError> {
         kernel.source = source.map;
     }
     shape(&mut kernel, module, function);
+    kernel.mapped = mapped::mapped(&mut kernel, arch.sm(), &linked.mapped);
     compact(&mut kernel);
     kernel.warnings = warnings;
     lanescope_ir::verify::verify(&kernel).map_err(LoadError::Inconsistent)?;

@@ -21,6 +21,7 @@ use crate::convergence::Convergence;
 use crate::error::SimError;
 use crate::launch::{Failure, Launch, Outcome, Progress, Trace, Unknown};
 use crate::memory::GlobalMemory;
+use crate::memory::bank::Banks;
 use crate::memory::shadow::Shadow;
 
 /// Threads of a block at most.
@@ -334,6 +335,7 @@ pub(crate) fn simulate<C: Convergence>(
     }
     check(kernel, launch)?;
     memory.place_globals(&kernel.globals)?;
+    memory.place_constants(&kernel.mapped, &Banks::new(&launch.bank0, &kernel.constants))?;
     let options = &launch.options;
     let (program, refusals) = Program::new::<C>(kernel, &launch.bank0, options)?;
     let mut poison = (options.unknown == Unknown::Poison && program.has_unsupported).then(Poison::default);

@@ -174,6 +174,16 @@ impl Access<'_> {
         Err(SimError::OutOfBounds { access, nearest })
     }
 
+    /// Refuses to write constant memory.
+    fn writable(&self, kind: AccessKind, region: usize, bytes: u32, mask: u32, at: &Addresses) -> Result<(), SimError> {
+        let r = &self.block.cx.memory.regions[region];
+        if kind == AccessKind::Load || !r.read_only {
+            return Ok(());
+        }
+        let access = self.bad(kind, Space::Global, bytes, mask, at);
+        Err(SimError::ReadOnly { access, name: r.name.clone(), start: r.base, size: r.size })
+    }
+
     /// Splits global addresses by buffer; calls `each` with the buffer's index, and offsets and lanes in it.
     fn global(
         &mut self,
@@ -197,6 +207,7 @@ impl Access<'_> {
             && let Some(region) = memory.find(at[first], whole, *self.hint)
         {
             *self.hint = region;
+            self.writable(kind, region, bytes, mask, at)?;
             let start = memory.regions[region].start;
             let offsets = at.map(|a| a.wrapping_sub(start));
             let (from, to) = (offsets[first], offsets[first] + whole - 1);
@@ -225,6 +236,7 @@ impl Access<'_> {
             let region = regions[lowest(left)];
             let here = lanes(left).filter(|&l| regions[l] == region).fold(0, |m, l| m | 1 << l);
             left &= !here;
+            self.writable(kind, region as usize, bytes, here, at)?;
             let start = memory.regions[region as usize].start;
             let offsets = at.map(|a| a.wrapping_sub(start));
             each(self, region as usize, Offsets { at: &offsets, mask: here, pattern: Pattern::Any })?;
@@ -529,6 +541,9 @@ impl Access<'_> {
                 let Some(region) = memory.find(address, len, *self.hint) else { return false };
                 *self.hint = region;
                 let r = &memory.regions[region];
+                if r.read_only {
+                    return false;
+                }
                 let from = address - r.start;
                 self.run_sectors(region, from, len, true);
                 self.spill(&r.words[(from / 4) as usize..][..(len / 4) as usize], width, src, exec);

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use lanescope_ir::kernel::GlobalVar;
+use lanescope_ir::kernel::{GlobalVar, MappedBank};
 
 use crate::error::{Nearest, SimError};
 use crate::launch::{LOCAL_WINDOW, SHARED_WINDOW};
+use crate::memory::bank::Banks;
 
 /// Address of the first buffer.
 const FIRST: u64 = 0x7f40_0000_0000;
@@ -30,6 +31,8 @@ pub(crate) struct Region {
     /// Address of the first word: `base` rounded down to a sector.
     pub(crate) start: u64,
     pub(crate) words: Vec<AtomicU32>,
+    /// Constant memory: a kernel may not write it.
+    pub(crate) read_only: bool,
 }
 
 impl Region {
@@ -54,7 +57,7 @@ impl Region {
             }
             words.into_iter().map(AtomicU32::new).collect()
         };
-        Region { name: name.to_owned(), base, size: bytes.len() as u64, start, words }
+        Region { name: name.to_owned(), base, size: bytes.len() as u64, start, words, read_only: false }
     }
 
     /// Address after the last byte.
@@ -137,6 +140,18 @@ impl GlobalMemory {
             let mut bytes = g.init.clone();
             bytes.resize(g.size as usize, 0);
             self.place(&g.name, g.address, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a launch's constant banks readable at the addresses its code has for them, in place of the last launch's.
+    pub(crate) fn place_constants(&mut self, mapped: &[MappedBank], banks: &Banks) -> Result<(), SimError> {
+        self.regions.retain(|r| !r.read_only);
+        for m in mapped {
+            self.place(&format!("constant bank {}", m.bank), m.address, banks.bank(m.bank))?;
+            if let Some(r) = self.regions.iter_mut().find(|r| r.base == m.address) {
+                r.read_only = true;
+            }
         }
         Ok(())
     }

@@ -81,9 +81,12 @@ pub fn decoder(data: &[u8]) {
     });
 }
 
-/// The control flow of a cubin's functions, as the code of its own architecture and as 64-bit instructions.
+/// The control flow of a cubin's functions, as the code of its own architecture and as 64-bit instructions, and what the
+/// uniformity analysis says of the kernels.
 pub fn survey(data: &[u8]) {
     use lanescope::analysis::reconvergence;
+    use lanescope::analysis::regions::Structure;
+    use lanescope::analysis::uniformity::{Facts, Uniformity};
     let Ok(module) = Module::parse(data) else { return };
     for function in module.functions.iter().take(16) {
         for sm in [u32::from(module.arch.sm), 60] {
@@ -94,6 +97,10 @@ pub fn survey(data: &[u8]) {
                 assert!(found.branches.len() <= flow.code.insts.len());
             }
             let _ = reconvergence::regions(&flow.code);
+        }
+        if let Ok(kernel) = lanescope_sass::kernel::load_code(&module, &function.name, &Default::default()) {
+            let found = Uniformity::new(&kernel, &Structure::new(&kernel), &Facts::default());
+            assert!(found.branches.iter().all(|b| (b.inst as usize) < kernel.instructions.len()));
         }
     }
     for (pc, raw) in isa64::Code::new(data) {

@@ -45,7 +45,7 @@ fn totals(compiler: &str, archs: &[&str]) -> Option<BTreeMap<String, Totals>> {
         .expect("python3 runs");
     assert!(status.success(), "compile.py failed");
     let archs = archs.iter().map(|a| (*a).to_owned()).collect();
-    let found = survey(&Request { paths: vec![cache], archs, branches: false }, &|_| {});
+    let found = survey(&Request { paths: vec![cache], archs, ..Request::default() }, &|_| {});
     assert_eq!(found.errors().collect::<Vec<_>>(), []);
     Some(found.totals().into_iter().collect())
 }

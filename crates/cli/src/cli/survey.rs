@@ -36,6 +36,9 @@ pub(super) struct Args {
     /// A column for each file and architecture instead of each architecture.
     #[arg(long)]
     by_file: bool,
+    /// How to tell which branches may split a warp.
+    #[arg(long, value_enum, default_value_t)]
+    verdict: By,
     /// List each branch, in JSON.
     #[arg(long)]
     branches: bool,
@@ -68,6 +71,15 @@ enum Format {
     Html,
 }
 
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// Taint from thread indices, atomics and local memory.
+    #[default]
+    Taint,
+    /// The uniformity analysis beside it, in a table of its own: sharper and slower.
+    Uniformity,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Class {
     /// No modifier.
@@ -87,7 +99,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     if args.patch {
         return laboratory(args);
     }
-    let request = Request { paths: args.paths.clone(), archs: args.arch.clone(), branches: args.branches };
+    let request = Request {
+        paths: args.paths.clone(),
+        archs: args.arch.clone(),
+        branches: args.branches,
+        uniformity: args.verdict == By::Uniformity,
+    };
     let display = Display::new();
     let found = survey(&request, &|p| display.update(p));
     display.finish();

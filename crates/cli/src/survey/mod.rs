@@ -6,6 +6,7 @@
 mod find;
 mod kernel;
 pub mod patch;
+mod proof;
 mod read;
 
 use std::path::PathBuf;
@@ -30,6 +31,8 @@ pub struct Request {
     pub archs: Vec<String>,
     /// List each branch.
     pub branches: bool,
+    /// Ask the uniformity analysis too, which branches keep warps together.
+    pub uniformity: bool,
 }
 
 /// How far a survey is.

@@ -124,6 +124,6 @@ fn cubin(context: &Context<'_>, entry: &Entry<'_>) -> (String, Vec<Kernel>, Opti
         Ok(reader) => reader,
         Err(e) => return fail(arch, &e),
     };
-    let kernels = module.functions.par_iter().map(|f| kernel::count(context, &reader, f)).collect();
+    let kernels = module.functions.par_iter().map(|f| kernel::count(context, &reader, &module, f)).collect();
     (arch, kernels, None)
 }

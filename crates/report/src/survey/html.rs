@@ -17,16 +17,16 @@ pub fn html(survey: &Survey, show: Show) -> String {
     paths.dedup();
     let _ = writeln!(
         out,
-        "<h1>Where lanes rejoin</h1>\n<p class=\"sub\">{kernels} kernels, {} architectures, {} files.</p>",
-        archs.len(),
-        paths.len()
+        "<h1>Where lanes rejoin</h1>\n<p class=\"sub\">{}, {}, {}.</p>",
+        counted(kernels, "kernel"),
+        counted(archs.len() as u64, "architecture"),
+        counted(paths.len() as u64, "file")
     );
     for item in tables::totals(survey, show) {
-        table(&mut out, &item, "");
+        table(&mut out, &item, "", "");
     }
     if let Some(item) = tables::kernels(survey) {
-        out.push_str(FILTER);
-        table(&mut out, &item, " id=\"kernels\"");
+        table(&mut out, &item, " id=\"kernels\"", FILTER);
     }
     let errors: Vec<_> = survey.errors().collect();
     if !errors.is_empty() {
@@ -40,22 +40,31 @@ pub fn html(survey: &Survey, show: Show) -> String {
     out
 }
 
-fn table(out: &mut String, item: &Table, attributes: &str) {
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A table under its heading; `above` is HTML between the two. The box that scrolls can be reached with the keyboard.
+fn table(out: &mut String, item: &Table, attributes: &str, above: &str) {
     let _ = writeln!(out, "<h2>{}</h2>", escape(item.title));
     if let Some(note) = item.note {
         let _ = writeln!(out, "<p class=\"sub\">{}</p>", escape(note));
     }
-    let _ = writeln!(out, "<div class=\"wide\"><table{attributes}>\n<thead><tr>");
+    out.push_str(above);
+    let label = escape(item.title);
+    let _ = writeln!(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\">");
+    let _ = write!(out, "<table{attributes}>\n<thead><tr>");
     for cell in &item.header {
-        let _ = write!(out, "<th>{}</th>", escape(cell));
+        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(cell));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for row in &item.rows {
-        out.push_str("<tr>");
+        let sum = row.first().is_some_and(|name| name == tables::SUM);
+        out.push_str(if sum { "<tr class=\"sum\">" } else { "<tr>" });
         for (index, cell) in row.iter().enumerate() {
             match index {
                 0 => {
-                    let _ = write!(out, "<th>{}</th>", escape(cell));
+                    let _ = write!(out, "<th scope=\"row\">{}</th>", escape(cell));
                 }
                 _ if cell == "0" || cell == "0/0/0/0/0" => {
                     let _ = write!(out, "<td class=\"zero\">{}</td>", escape(cell));

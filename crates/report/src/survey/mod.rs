@@ -91,6 +91,10 @@ pub struct Branches {
     pub group: Classes,
     /// `BRA.DIV` and `BRA.CONV`: tests whether the group is together.
     pub tests: Classes,
+    /// Of `all`, those not proved to keep warps together by the uniformity analysis, if it was asked. A kernel that it
+    /// cannot judge counts as in `diverging`.
+    #[serde(rename = "unproved_branches", skip_serializing_if = "Option::is_none")]
+    pub unproved: Option<Classes>,
 }
 
 impl Branches {
@@ -117,6 +121,9 @@ impl Branches {
         self.all.add(&other.all);
         self.group.add(&other.group);
         self.tests.add(&other.tests);
+        if let Some(more) = &other.unproved {
+            self.unproved.get_or_insert_default().add(more);
+        }
     }
 }
 
@@ -150,6 +157,9 @@ pub struct Totals {
     /// Branches.
     #[serde(flatten)]
     pub branches: Branches,
+    /// Kernels and functions that the uniformity analysis could not judge, if it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unjudged: Option<u64>,
 }
 
 impl Totals {
@@ -165,6 +175,9 @@ impl Totals {
         self.regions.endless += kernel.regions.endless;
         self.regions.unmatched += kernel.regions.unmatched;
         self.branches.add(&kernel.branches);
+        if kernel.branches.unproved.is_some() {
+            *self.unjudged.get_or_insert_default() += u64::from(kernel.unjudged.is_some());
+        }
     }
 }
 
@@ -197,6 +210,9 @@ pub struct Branch {
     pub decides: &'static str,
     /// Whether lanes may disagree; `null` if that is not known or not asked.
     pub diverges: Option<bool>,
+    /// Whether it is not proved to keep warps together, if the uniformity analysis was asked and could judge it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unproved: Option<bool>,
     /// `exact`, `deferred`, `exit`, `escaped` or `uncovered`.
     pub class: &'static str,
     /// Byte offset of the immediate post-dominator.
@@ -226,6 +242,9 @@ pub struct Kernel {
     /// Branches.
     #[serde(flatten)]
     pub branches: Branches,
+    /// Why `unproved_branches` counts as `branches` do, if the uniformity analysis was asked and could not judge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unjudged: Option<String>,
     /// Each branch, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list: Option<Vec<Branch>>,

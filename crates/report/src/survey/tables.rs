@@ -29,12 +29,19 @@ const DIVERGING_NOTE: &str = "exact: as soon as they could (the immediate post-d
      the thread ends. escaped: the open regions do not cover all paths. uncovered: no region is open. Lanes may \
      disagree where thread indices, atomics, local memory or divergent control flow reach the condition; before sm_70 \
      operands are not decoded, and all branches count.";
+const UNPROVED: &str = "Branches not proved to keep warps together, by where the lanes rejoin";
+const UNPROVED_NOTE: &str = "The same by the uniformity analysis of lanescope check: it follows each value and where lanes come \
+     from, and takes memory that another thread may write for different. A kernel or function that it cannot judge \
+     counts as in the table before.";
 const ALL: &str = "All conditional branches";
 const GROUP: &str = "BRA.U: the group decides as one and never splits";
 const TESTS: &str = "BRA.DIV and BRA.CONV: tests whether the group is together";
 
+/// First cell of the row of sums.
+pub(super) const SUM: &str = "sum";
+
 /// Title, note and counts of a table of branches.
-type Set = (&'static str, Option<&'static str>, fn(&Branches) -> &Classes);
+type Set = (&'static str, Option<&'static str>, fn(&Branches) -> Classes);
 
 /// The tables of sums.
 pub(super) fn totals(survey: &Survey, show: Show) -> Vec<Table> {
@@ -54,6 +61,7 @@ pub(super) fn totals(survey: &Survey, show: Show) -> Vec<Table> {
         ("regions", |t| t.regions.opened),
         ("regions without an end", |t| t.regions.endless),
         ("tokens not known", |t| t.regions.unmatched),
+        ("not judged by uniformity", |t| t.unjudged.unwrap_or(0)),
     ] {
         if columns.iter().any(|c| get(&c.1) > 0) {
             code.push(row(name, &get));
@@ -72,19 +80,21 @@ pub(super) fn totals(survey: &Survey, show: Show) -> Vec<Table> {
             rows: opcodes,
         },
     ];
-    let classes: [Set; 4] = [
-        (DIVERGING, Some(DIVERGING_NOTE), |b| &b.diverging),
-        (ALL, None, |b| &b.all),
-        (GROUP, None, |b| &b.group),
-        (TESTS, None, |b| &b.tests),
+    let classes: [Set; 5] = [
+        (DIVERGING, Some(DIVERGING_NOTE), |b| b.diverging),
+        (UNPROVED, Some(UNPROVED_NOTE), |b| b.unproved.unwrap_or_default()),
+        (ALL, None, |b| b.all),
+        (GROUP, None, |b| b.group),
+        (TESTS, None, |b| b.tests),
     ];
     for (title, note, get) in classes {
-        if columns.iter().all(|c| get(&c.1.branches).sum() == 0) && title != DIVERGING {
+        let asked = title == UNPROVED && columns.iter().any(|c| c.1.branches.unproved.is_some());
+        if columns.iter().all(|c| get(&c.1.branches).sum() == 0) && title != DIVERGING && !asked {
             continue;
         }
         let mut rows: Vec<_> =
             Class::ALL.iter().map(|&class| row(class.name(), &|t| get(&t.branches).get(class))).collect();
-        rows.push(row("sum", &|t| get(&t.branches).sum()));
+        rows.push(row(SUM, &|t| get(&t.branches).sum()));
         tables.push(Table { title, note, header: header("lanes rejoin"), rows });
     }
     tables
@@ -115,12 +125,13 @@ pub(super) fn kernels(survey: &Survey) -> Option<Table> {
         return None;
     }
     let many = paths.len() > 1;
+    let shared = shared_folders(&paths);
     let mut header = vec!["kernel".to_owned()];
     header.extend(archs);
     let rows = rows
         .into_iter()
         .map(|((path, name), cells)| {
-            let name = if many { format!("{}: {name}", paths[path]) } else { name.to_owned() };
+            let name = if many { format!("{}: {name}", &paths[path][shared..]) } else { name.to_owned() };
             std::iter::once(name).chain(cells.into_iter().map(|c| c.map_or_else(String::new, cell))).collect()
         })
         .collect();
@@ -130,6 +141,14 @@ pub(super) fn kernels(survey: &Survey) -> Option<Table> {
         header,
         rows,
     })
+}
+
+/// Length of the folders that all paths begin with.
+fn shared_folders(paths: &[&str]) -> usize {
+    let Some((first, rest)) = paths.split_first() else { return 0 };
+    let same = |other: &&str| first.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let length = rest.iter().map(same).min().unwrap_or(0);
+    first.as_bytes()[..length].iter().rposition(|&b| b == b'/').map_or(0, |slash| slash + 1)
 }
 
 fn cell(c: Classes) -> String {

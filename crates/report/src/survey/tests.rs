@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::tables::Show;
-use super::{Branches, File, Kernel, Kind, Regions, Survey, Verdict, csv, html, markdown, text};
+use super::{Branches, Classes, File, Kernel, Kind, Regions, Survey, Verdict, csv, html, markdown, text};
 
 fn kernel(name: &str, deferred: u64, error: Option<&str>) -> Kernel {
     let mut branches = Branches::default();
@@ -17,6 +17,7 @@ fn kernel(name: &str, deferred: u64, error: Option<&str>) -> Kernel {
         regions: Regions { opened: 3, ..Regions::default() },
         verdict: Verdict::Taint,
         branches,
+        unjudged: None,
         list: None,
         error: error.map(str::to_owned),
     }
@@ -74,6 +75,30 @@ fn csv_lines_have_as_many_fields_as_the_header() {
 }
 
 #[test]
+fn the_second_verdict_is_added_where_it_was_asked() {
+    let mut survey = sample();
+    let kernels = survey.files.iter_mut().flat_map(|f| &mut f.kernels);
+    for (kernel, unproved) in kernels.zip([Some(0), Some(3), None]) {
+        kernel.branches.unproved = unproved.map(|deferred| Classes { deferred, ..Classes::default() });
+    }
+    survey.files[1].kernels[0].unjudged = Some("relocatable".to_owned());
+    let json = serde_json::to_value(&survey).expect("serializable");
+    let totals = &json["totals"]["sm_90"];
+    assert_eq!((&totals["unproved_branches"]["deferred"], &totals["unjudged"]), (&3.into(), &1.into()));
+    assert_eq!(json["totals"]["sm_100"]["unproved_branches"]["deferred"], 0);
+    assert!(json["files"][1]["kernels"][1].get("unproved_branches").is_none());
+    let page = text(&survey, Show::default());
+    assert!(page.contains("not judged by uniformity") && page.contains("Branches not proved"), "{page}");
+    let sheet = csv(&survey);
+    let lines: Vec<&str> = sheet.split_terminator("\r\n").collect();
+    assert!(lines[0].contains("unproved_deferred") && lines[1].ends_with(",0,0,0,0,0,3"), "{sheet}");
+    assert!(lines[2].ends_with(",0,3,0,0,0,3") && lines[3].ends_with(",0,0,0,0,0,3"), "{sheet}");
+    // Not asked: no trace of it.
+    let plain = serde_json::to_string(&sample()).expect("serializable");
+    assert!(!plain.contains("unproved") && !plain.contains("unjudged") && !csv(&sample()).contains("unproved"));
+}
+
+#[test]
 fn markdown_and_html_are_escaped_and_complete() {
     let show = Show { kernels: true, by_file: false };
     let md = markdown(&sample(), show);
@@ -85,6 +110,9 @@ fn markdown_and_html_are_escaped_and_complete() {
     let page = html(&sample(), show);
     assert!(page.contains("moe&lt;1&gt;(int, char)") && page.contains("&lt;short&gt;"));
     assert!(page.ends_with("</html>\n") && !page.contains("http"));
+    // Boxes that scroll can be reached with the keyboard.
+    assert_eq!(page.matches("class=\"wide\"").count(), page.matches("tabindex=\"0\" role=\"region\"").count());
+    assert!(page.contains("2 architectures, 2 files."));
     let plain = text(&sample(), Show::default());
     assert!(plain.contains("bad.cubin: it is \"cut\"") && !plain.contains("moe<1>"));
 }

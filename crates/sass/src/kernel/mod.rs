@@ -68,6 +68,20 @@ pub enum LoadError {
 
 /// Loads kernel `name` (mangled) of `module`.
 pub fn load(module: &Module<'_>, name: &str) -> Result<Kernel, LoadError> {
+    // Code runs without its lines.
+    let (lines, error) = match module.lines(LineKind::Source) {
+        Ok(lines) => (lines, None),
+        Err(error) => (Lines::default(), Some(error.to_string())),
+    };
+    let mut kernel = load_code(module, name, &lines)?;
+    kernel.warnings.extend(error);
+    kernel.warnings.extend(lines.warnings.iter().map(ToString::to_string));
+    Ok(kernel)
+}
+
+/// Loads kernel `name` (mangled) of `module` with source lines that were read before, or none: for a look at many kernels,
+/// which need not read the lines of them all each time.
+pub fn load_code(module: &Module<'_>, name: &str, lines: &Lines) -> Result<Kernel, LoadError> {
     let function = module.function(name).ok_or_else(|| LoadError::NoKernel(name.to_owned()))?;
     if !function.is_kernel() {
         return Err(LoadError::NotAKernel(name.to_owned()));
@@ -75,13 +89,7 @@ pub fn load(module: &Module<'_>, name: &str) -> Result<Kernel, LoadError> {
     let arch = Arch::from_sm(module.arch.sm.into())?;
     let decoder = Decoder::new(arch)?;
     let mut linked = link::link(module, function)?;
-    let mut warnings: Vec<String> = std::mem::take(&mut linked.warnings);
-    // Code runs without its lines.
-    let lines = module.lines(LineKind::Source).unwrap_or_else(|error| {
-        warnings.push(error.to_string());
-        Lines::default()
-    });
-    warnings.extend(lines.warnings.iter().map(ToString::to_string));
+    let warnings: Vec<String> = std::mem::take(&mut linked.warnings);
 
     let mut kernel = Kernel {
         name: function.name.to_string(),
@@ -119,7 +127,7 @@ pub fn load(module: &Module<'_>, name: &str) -> Result<Kernel, LoadError> {
             let (instruction, text) = lower(&decoder, &code, image.base, pc, raw);
             kernel.instructions.push(instruction);
             kernel.text.push(text);
-            source.add(&lines, image.section, pc);
+            source.add(lines, image.section, pc);
         }
         for branch in &image.indirect {
             let at = |pc: u32| code.inst(image.base + u64::from(pc));

@@ -38,10 +38,6 @@ const RACY: [(&str, &str); 9] = [
     ("k_paths_switch", "writes clock cycles"),
 ];
 
-/// Kernels with products and differences that ptxas may fuse, which PTX leaves open without `.rn`.
-const FUSED: [(&str, &str); 1] =
-    [("gauss_pivot", "ptxas fuses a product and a difference where a PTX level run rounds twice")];
-
 /// Kernels that read the clock: not even a single thread agrees in this buffer.
 const CLOCK: [(&str, usize); 1] = [("k_paths_switch", 1)];
 
@@ -225,7 +221,7 @@ fn corpus() {
                     let racy = RACY.iter().find(|r| r.0 == function.name).filter(|_| block > 1);
                     let why = match cell {
                         2 => ONE_STOPS.iter().find(|r| r.0 == function.name),
-                        3 => racy.or(FUSED.iter().find(|r| r.0 == function.name)),
+                        3 => racy,
                         _ => continue,
                     };
                     let line =

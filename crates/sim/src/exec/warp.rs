@@ -69,7 +69,7 @@ fn value(reg: SpecialReg, a: &Asked) -> Option<u32> {
         SpecialReg::WarpId => a.warp,
         SpecialReg::NWarpId => THREADS / a.warp_size.max(1),
         SpecialReg::VirtId => (a.warp & 0x7f) << 8,
-        SpecialReg::VirtCfg => THREADS / 32 << 8,
+        SpecialReg::VirtCfg => (THREADS / 32) << 8,
         SpecialReg::SmId => (a.block % u64::from(SM_COUNT)) as u32,
         SpecialReg::NSmId => SM_COUNT,
         SpecialReg::GridId => 1,

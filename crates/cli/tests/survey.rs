@@ -66,6 +66,38 @@ fn a_wheel_is_read_in_place() {
 }
 
 #[test]
+fn the_uniformity_analysis_is_a_second_verdict() {
+    let folder = examples("").display().to_string();
+    let ask =
+        |more: &[&str]| json(&lanescope(&[&["survey", &folder, "--format", "json", "--branches"], more].concat()));
+    let (taint, both) = (ask(&[]), ask(&["--verdict", "uniformity"]));
+    let kernels = |all: &serde_json::Value| -> Vec<serde_json::Value> {
+        let files = all["files"].as_array().expect("files").iter();
+        files.flat_map(|f| f["kernels"].as_array().cloned().unwrap_or_default()).collect()
+    };
+    let sum = |classes: &serde_json::Value| -> u64 {
+        classes.as_object().expect("classes").values().map(|n| n.as_u64().expect("count")).sum()
+    };
+    let (mut proved, mut judged) = (0, 0);
+    for (before, after) in kernels(&taint).iter().zip(&kernels(&both)) {
+        // What there was before stays as it was.
+        for key in ["name", "branches", "all_branches", "verdict", "regions", "opcodes"] {
+            assert_eq!(before[key], after[key]);
+        }
+        assert!(before.get("unproved_branches").is_none() && after.get("unjudged").is_none(), "{after}");
+        let list = after["list"].as_array().expect("list");
+        let unproved = list.iter().filter(|b| b["unproved"] == true).count() as u64;
+        let told = list.iter().filter(|b| b["unproved"].is_boolean()).count() as u64;
+        assert_eq!((sum(&after["unproved_branches"]), told), (unproved, sum(&after["all_branches"])), "{after}");
+        proved += told - unproved;
+        judged += 1;
+    }
+    assert!(judged >= 6 && proved > 0, "{judged} kernels, {proved} branches");
+    let code = both["totals"].as_object().expect("totals");
+    assert!(code.values().all(|t| t["unjudged"] == 0));
+}
+
+#[test]
 fn nothing_readable_exits_with_2() {
     let folder = tempfile::tempdir().expect("folder");
     let file = folder.path().join("x.cubin");

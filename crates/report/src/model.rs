@@ -41,7 +41,7 @@ fn chart(answer: &Answer, out: &mut String) {
     if most <= 0.0 || answer.bars.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n  issue slots in time; {} lane works, {} lane idles", "\u{2588}", "\u{2591}");
+    let _ = writeln!(out, "\n  issue slots in time; \u{2588} lane works, \u{2591} lane idles");
     let mut table = Columns::new(2, &[Align::Left, Align::Left]);
     for bar in &answer.bars {
         let length = ((bar.slots / most * CHART).round() as usize).max(1);

@@ -366,7 +366,7 @@ mod tests {
 
     /// Arguments in a list: numbers as their bits, strings by their number.
     struct List<'a> {
-        values: std::vec::IntoIter<u64>,
+        values: std::iter::Copied<std::slice::Iter<'a, u64>>,
         strings: &'a [&'a [u8]],
     }
 
@@ -385,7 +385,7 @@ mod tests {
 
     fn text(format: &str, values: &[u64]) -> String {
         let strings: &[&[u8]] = &[b"alpha", b"", b"a longer one"];
-        let mut list = List { values: values.to_vec().into_iter(), strings };
+        let mut list = List { values: values.iter().copied(), strings };
         let (out, _) = print(format.as_bytes(), &mut list, 1 << 20).unwrap();
         String::from_utf8(out).unwrap()
     }

@@ -18,8 +18,8 @@ use lanescope_ir::{Kernel, Op};
 
 use convergence::{Convergence, JoinPoints};
 
-pub use exec::check::CheckLog;
 pub use error::{AccessKind, BadAccess, Nearest, Position, SimError, Site};
+pub use exec::check::CheckLog;
 pub use launch::{
     Failure, LOCAL_WINDOW, LOCAL_WINDOW_HI, Launch, Model, Options, Outcome, PrintedText, Progress, SHARED_WINDOW,
     SHARED_WINDOW_HI, SM_COUNT, Trace, TraceEvent, TraceRequest, TraceStep, Unknown, UnknownBytes,

@@ -414,18 +414,18 @@ mod tests {
     fn strings_and_counts() {
         assert_eq!(text("[%s][%8s][%-8s][%.3s][%s]", &[0, 0, 0, 2, 9]), "[alpha][   alpha][alpha   ][a l][(null)]");
         assert_eq!(text("%p|%20p|%-6p|", &[0x7f00_1234, 0xabc, 0]), "0x7f001234|               0xabc|(nil) |");
-        let mut list = List { values: vec![3, 9].into_iter(), strings: &[] };
+        let mut list = List { values: [3, 9].iter().copied(), strings: &[] };
         assert_eq!(print(b"%*d!", &mut list, 100), Ok((b"  9!".to_vec(), 2)));
     }
 
     #[test]
     fn no_width_or_precision_takes_more_than_the_limit() {
         for format in ["%2147483647d", "%.2147483647d", "%.99999999999999999999f", "%-*d|", "%.*e", "%.*a", "%#.*g"] {
-            let mut list = List { values: vec![i32::MAX as u64, 1.5f64.to_bits(), 3].into_iter(), strings: &[] };
+            let mut list = List { values: [i32::MAX as u64, 1.5f64.to_bits(), 3].iter().copied(), strings: &[] };
             let (out, _) = print(format.as_bytes(), &mut list, 5000).unwrap();
             assert_eq!(out.len(), 5000, "{format}");
         }
-        let mut list = List { values: vec![i32::MIN as u32 as u64, 5].into_iter(), strings: &[] };
+        let mut list = List { values: [i32::MIN as u32 as u64, 5].iter().copied(), strings: &[] };
         assert_eq!(print(b"%*d", &mut list, 100).unwrap().0.len(), 100);
     }
 }

@@ -76,7 +76,7 @@ enum By {
     /// Taint from thread indices, atomics and local memory.
     #[default]
     Taint,
-    /// The uniformity analysis beside it, in a table of its own: sharper and slower.
+    /// The uniformity analysis beside it, in a table of its own; much slower.
     Uniformity,
 }
 

@@ -421,7 +421,8 @@ mod tests {
     #[test]
     fn no_width_or_precision_takes_more_than_the_limit() {
         for format in ["%2147483647d", "%.2147483647d", "%.99999999999999999999f", "%-*d|", "%.*e", "%.*a", "%#.*g"] {
-            let mut list = List { values: [i32::MAX as u64, 1.5f64.to_bits(), 3].iter().copied(), strings: &[] };
+            let values = [i32::MAX as u64, 1.5f64.to_bits(), 3];
+            let mut list = List { values: values.iter().copied(), strings: &[] };
             let (out, _) = print(format.as_bytes(), &mut list, 5000).unwrap();
             assert_eq!(out.len(), 5000, "{format}");
         }

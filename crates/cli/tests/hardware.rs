@@ -5,6 +5,8 @@
 //! `tests/groundtruth` or `validation`. More folders can be named in `LANESCOPE_LAUNCHES`, separated by colons.
 //! `hardware.allow` lists the outputs that may differ, with the reason.
 
+mod launches;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -26,7 +28,7 @@ fn main() {
     }
     let mut trials = Vec::new();
     for folder in &folders {
-        for path in launches(folder) {
+        for path in launches::below(folder) {
             add(&mut trials, folder, path);
         }
     }
@@ -51,24 +53,6 @@ fn add(trials: &mut Vec<Trial>, folder: &Path, path: PathBuf) {
             trials.push(Trial::test(name.clone(), move || outputs_on(&title, &path, arch)).with_kind(arch));
         }
     }
-}
-
-/// All launch files below `folder`, in order of their names.
-fn launches(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut open = vec![folder.to_path_buf()];
-    while let Some(dir) = open.pop() {
-        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                open.push(path);
-            } else if path.extension().is_some_and(|e| e == "toml") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    found
 }
 
 /// Numbers and files of the expected output buffers.

@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout)] // What was checked belongs into the test log.
 
+mod launches;
 #[allow(dead_code, reason = "shared with others, which use all of it")]
 mod levels;
 #[allow(dead_code, reason = "shared with ptx_random, which uses all of it")]
@@ -33,23 +34,6 @@ const STEPS: usize = 20_000;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn launches(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut open = vec![folder.to_path_buf()];
-    while let Some(dir) = open.pop() {
-        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                open.push(path);
-            } else if path.extension().is_some_and(|e| e == "toml") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    found
 }
 
 /// Runs one launch file and checks all sets of facts; `ptx` instead of its module.
@@ -92,7 +76,7 @@ fn launch(path: &Path, ptx: Option<&Path>, faults: &mut String) -> Option<Checke
 
 fn all(folder: &str, with_ptx: bool) -> (u64, Checked) {
     let (mut ran, mut total, mut faults) = (0, Checked::default(), String::new());
-    for path in launches(&root().join(folder)) {
+    for path in launches::below(&root().join(folder)) {
         if let Some(c) = launch(&path, None, &mut faults) {
             ran += 1;
             total.add(c);
@@ -301,7 +285,7 @@ fn more_than_llvm() {
         for function in parse.module.functions.iter().filter(|f| f.kind == FunctionKind::Entry && f.body.is_some()) {
             let kernel = lower::load(&parse, function.name, lower::Options::default()).unwrap();
             let structure = Structure::new(&kernel);
-            let toml = launches(&folder)
+            let toml = launches::below(&folder)
                 .into_iter()
                 .find(|p| std::fs::read_to_string(p).unwrap().contains(&format!("kernel = \"{}\"", function.name)));
             let block =
@@ -324,7 +308,7 @@ fn more_than_llvm() {
             }
         }
         // None of ours is wrong.
-        for path in launches(&folder) {
+        for path in launches::below(&folder) {
             launch(&path, Some(&ptx), &mut faults);
         }
     }
@@ -369,7 +353,7 @@ const CASES: [(&str, u32, &[&str]); 25] = [
 #[test]
 fn cases() {
     let (mut seen, mut faults) = (0, String::new());
-    for path in launches(&root().join("tests/groundtruth")) {
+    for path in launches::below(&root().join("tests/groundtruth")) {
         let file = launch::parse("k", &std::fs::read_to_string(&path).unwrap()).unwrap();
         let dir = path.parent().map(Path::to_path_buf).unwrap();
         let kernel = Prepared::new(file.clone(), dir, &Settings::default()).unwrap().kernel;

@@ -420,7 +420,7 @@ mod tests {
 
     fn profile(counts: Vec<LaneCounts>, branches: Vec<lanescope_ir::BranchCounts>) -> Profile {
         let shape = LaunchShape { grid: [1; 3], block: [32, 1, 1], warp_size: 32 };
-        Profile { shape, counts, branches, loops: vec![] }
+        Profile { shape, counts, branches, ..Profile::default() }
     }
 
     fn attribute(k: &Builder, p: &Profile) -> Attribution {

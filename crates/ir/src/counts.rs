@@ -1,5 +1,7 @@
 //! Exact counters, named as Nsight Compute names them.
 
+use crate::threads::SelectCounts;
+
 /// Counters of one instruction over a whole launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneCounts {
@@ -17,6 +19,10 @@ pub struct LaneCounts {
     pub sectors: u64,
     /// Sectors that full, consecutive accesses of the same lanes and width would touch.
     pub sectors_ideal: u64,
+    /// Shared memory: passes that its 32 banks of 4 bytes need, summed over issues; 0 for others.
+    pub shared_wavefronts: u64,
+    /// Passes that the same lanes and width need without a bank conflict.
+    pub shared_wavefronts_ideal: u64,
 }
 
 /// What kind of split a counter belongs to.
@@ -106,6 +112,8 @@ pub struct Profile {
     pub branches: Vec<BranchCounts>,
     /// Loops.
     pub loops: Vec<TripHistogram>,
+    /// Selects that were asked for, by instruction.
+    pub selects: Vec<SelectCounts>,
 }
 
 impl Profile {

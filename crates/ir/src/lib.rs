@@ -12,6 +12,7 @@ pub mod kernel;
 pub mod mask;
 pub mod op;
 pub mod source;
+pub mod threads;
 pub mod verify;
 
 pub use counts::{BranchCounts, BranchKind, LaneCounts, LaunchShape, Profile, Totals, TripHistogram};
@@ -21,3 +22,4 @@ pub use kernel::{ConstBank, Function, GlobalVar, Instruction, Kernel, MappedBank
 pub use mask::LaneMask;
 pub use op::{Op, PredSrc, Src, SrcMod};
 pub use source::{Location, SourceMap};
+pub use threads::{AccessProfile, SelectCounts, ThreadAccess, ThreadProfile, ThreadValue, ValueProfile};

@@ -1,6 +1,6 @@
 //! What a launch is given and what it gives back.
 
-use lanescope_ir::{Kernel, LaneMask, Profile};
+use lanescope_ir::{Kernel, LaneMask, Profile, ThreadProfile};
 
 use crate::error::SimError;
 
@@ -52,6 +52,15 @@ pub struct TraceRequest {
     pub max_steps: usize,
 }
 
+/// What to record about each thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadRequest {
+    /// Instructions whose result is wanted.
+    pub values: Vec<u32>,
+    /// Bytes that the records may take; 0 for a default. Of a larger launch only the first blocks are recorded.
+    pub max_bytes: u64,
+}
+
 /// How the lanes of a warp split and rejoin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Model {
@@ -94,6 +103,10 @@ pub struct Options {
     pub trace: Option<TraceRequest>,
     /// Count the trips of loops.
     pub loops: bool,
+    /// Record what each thread did.
+    pub threads_profile: Option<ThreadRequest>,
+    /// Selects whose lanes are counted by outcome, as indices of instructions.
+    pub selects: Vec<u32>,
     /// Groups parked at the same place merge when a memory instruction is issued. So Nsight's source counters come out, which
     /// instrument memory instructions; without instrumentation the hardware does not do it.
     pub merge_at_memory: bool,
@@ -113,6 +126,8 @@ impl Default for Options {
             unknown: Unknown::Stop,
             trace: None,
             loops: true,
+            threads_profile: None,
+            selects: Vec::new(),
             merge_at_memory: true,
             model: Model::Barrier,
             check: None,
@@ -133,6 +148,8 @@ pub struct Outcome {
     pub warnings: Vec<String>,
     /// Steps of the traced warp.
     pub trace: Option<Trace>,
+    /// What each thread did, if it was asked for.
+    pub threads: Option<ThreadProfile>,
     /// What the kernel's `printf` printed: block after block, in each in the order of execution, lanes in order. The first
     /// MiB of it, as much as the buffer of a device holds.
     pub printed: Vec<PrintedText>,

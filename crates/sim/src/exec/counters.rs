@@ -143,6 +143,7 @@ impl Counters {
                 lanes_exited: sum.exited,
                 sectors: self.sectors[at][0],
                 sectors_ideal: self.sectors[at][1],
+                ..LaneCounts::default()
             });
         }
         let branches = p.branches.iter().zip(&self.branches).filter(|(i, b)| !i.only_if_split || b.divergent != 0);
@@ -160,6 +161,6 @@ impl Counters {
         });
         let mut loops: Vec<TripHistogram> = loops.filter(|l| !l.trips.is_empty()).collect();
         loops.sort_by_key(|l| l.header);
-        Profile { shape, counts, branches: branches.collect(), loops }
+        Profile { shape, counts, branches: branches.collect(), loops, ..Profile::default() }
     }
 }

@@ -386,6 +386,7 @@ pub(crate) fn simulate<C: Convergence>(
         profile: harvest.counters.profile(&program, shape),
         warnings: kernel.warnings.clone(),
         trace: harvest.trace,
+        threads: None,
         unknown: poison.map_or(Vec::new(), |p| p.unknown(memory)),
     })
 }

@@ -1,6 +1,6 @@
 //! Integer functions of one lane, for the values that are known exactly.
 //!
-//! A twin of the engine's functions, which this crate must not depend on; a test of the command line compares them.
+//! A twin of the engine's functions, which this crate must not depend on; `crates/sim/tests/uniform_scalars.rs` compares them.
 
 use lanescope_ir::op::LaneFn;
 use lanescope_ir::op::convert::ConvertFn;

@@ -16,6 +16,7 @@ pub mod loops;
 pub mod model;
 pub mod reconvergence;
 pub mod regions;
+pub mod roofline;
 pub mod rules;
 pub mod stacks;
 mod survey;

@@ -5,6 +5,7 @@
 //! [`Profile`](lanescope_ir::Profile): every lane slot that did no work gets a cause, and the parts add up to
 //! the whole exactly. [`reconvergence`] asks of any code where lanes rejoin, without counters. [`rules`] turn that into findings. No I/O, and no knowledge of how counts were obtained.
 
+pub mod advise;
 pub mod apportion;
 pub mod attribution;
 pub mod cfg;

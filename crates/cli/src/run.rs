@@ -15,15 +15,14 @@ use std::sync::Arc;
 use lanescope_analysis::lint::Hazard;
 use lanescope_analysis::{Analysis, analyse};
 use lanescope_ir::{Kernel, LaneCounts, Profile};
-use lanescope_ptx::lower;
 use lanescope_report::Level;
-use lanescope_sass::kernel::{Geometry, launch_constants};
 use lanescope_sim::{
-    CheckLog, Failure, GlobalMemory, LOCAL_WINDOW, Launch, Model, Options, Outcome, Progress, SHARED_WINDOW, Trace,
-    TraceEvent, TraceRequest, Unknown, attempt,
+    CheckLog, Failure, GlobalMemory, Launch, Model, Options, Outcome, Progress, Trace, TraceEvent, TraceRequest,
+    Unknown, attempt,
 };
 
 use crate::compile::{Built, Tools};
+use crate::constants::bank0;
 use crate::launch::{self, LaunchError, LaunchFile, args};
 use crate::module::{self, Loaded, ModuleError, Request};
 use crate::names::demangle;
@@ -235,7 +234,13 @@ impl Prepared {
             grid: self.launch.grid,
             block: self.launch.block,
             dynamic_shared: self.launch.dynamic_shared,
-            bank0: bank0(&self.kernel, self.level, &self.launch, &words),
+            bank0: bank0(
+                &self.kernel,
+                self.launch.grid,
+                self.launch.block,
+                self.launch.dynamic_shared,
+                &args::pack(&self.kernel, &words),
+            ),
             options: Options { check: log.clone(), ..options(&self.settings, &self.kernel) },
         };
         let mut outcome = attempt(&self.kernel, &launch, &mut memory, progress).map_err(|e| fail(&self.kernel, e))?;
@@ -337,29 +342,6 @@ fn count_once(kernel: &Kernel, profile: &mut Profile) {
                 LaneCounts { sectors: counts.sectors, sectors_ideal: counts.sectors_ideal, ..LaneCounts::default() };
         }
     }
-}
-
-fn bank0(kernel: &Kernel, level: Level, launch: &LaunchFile, words: &[Vec<u8>]) -> Vec<u8> {
-    if level == Level::Ptx {
-        let geometry = lower::Geometry {
-            grid: launch.grid,
-            block: launch.block,
-            dynamic_shared: launch.dynamic_shared,
-            shared_window: SHARED_WINDOW,
-            local_window: LOCAL_WINDOW,
-        };
-        return lower::launch_constants(&geometry, &args::pack(kernel, words));
-    }
-    let sm = kernel.arch.trim_start_matches("sm_").trim_end_matches(['a', 'f']).parse().unwrap_or(0);
-    let geometry = Geometry {
-        grid: launch.grid,
-        block: launch.block,
-        dynamic_shared: launch.dynamic_shared,
-        stack_top: kernel.local_size,
-        shared_window: SHARED_WINDOW,
-        local_window: LOCAL_WINDOW,
-    };
-    launch_constants(sm, &geometry, kernel.param_base.1, &args::pack(kernel, words))
 }
 
 /// A launch that was refused or stopped.

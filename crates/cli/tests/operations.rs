@@ -37,17 +37,7 @@ fn set(name: &str, sm: u16) {
             Ok(kernel) => kernel,
             Err(error) => return Some(Err(error.to_string())),
         };
-        Some(execute(&kernel, op, rows, |grid, block, params| {
-            let geometry = kernel::Geometry {
-                grid,
-                block,
-                dynamic_shared: 0,
-                stack_top: kernel.local_size,
-                shared_window: lanescope_sim::SHARED_WINDOW,
-                local_window: lanescope_sim::LOCAL_WINDOW,
-            };
-            kernel::launch_constants(sm.into(), &geometry, kernel.param_base.1, params)
-        }))
+        Some(execute(&kernel, op, rows))
     });
 }
 

@@ -32,15 +32,6 @@ fn as_measured(set: &str, text: Vec<u8>) -> usize {
             Ok(kernel) => kernel,
             Err(errors) => return Some(Err(format!("{errors:?}"))),
         };
-        Some(execute(&kernel, op, rows, |grid, block, params| {
-            let geometry = lower::Geometry {
-                grid,
-                block,
-                dynamic_shared: 0,
-                shared_window: lanescope_sim::SHARED_WINDOW,
-                local_window: lanescope_sim::LOCAL_WINDOW,
-            };
-            lower::launch_constants(&geometry, params)
-        }))
+        Some(execute(&kernel, op, rows))
     })
 }

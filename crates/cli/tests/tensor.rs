@@ -8,6 +8,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use lanescope::constants::bank0;
 use lanescope::npy;
 use lanescope::run::{Prepared, Settings};
 use lanescope_ir::Kernel;
@@ -87,18 +88,13 @@ fn data(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-fn execute(
-    kernel: &Kernel,
-    op: &Operation,
-    inputs: &[u8],
-    bank0: impl FnOnce([u32; 3], [u32; 3], &[u8]) -> Vec<u8>,
-) -> Result<Vec<u8>, String> {
+fn execute(kernel: &Kernel, op: &Operation, inputs: &[u8]) -> Result<Vec<u8>, String> {
     let mut memory = GlobalMemory::new();
     let input = memory.alloc("in", inputs).map_err(|e| e.to_string())?;
     let output = memory.alloc("out", &vec![0; op.outputs()]).map_err(|e| e.to_string())?;
     let params: Vec<u8> = [input, output].iter().flat_map(|a| a.to_le_bytes()).collect();
     let (grid, block) = ([op.tiles as u32, 1, 1], [LANES as u32, 1, 1]);
-    let bank0 = bank0(grid, block, &params);
+    let bank0 = bank0(kernel, grid, block, 0, &params);
     let options = Options { threads: 1, model: Model::of(kernel), ..Options::default() };
     let launch = Launch { grid, block, dynamic_shared: 0, bank0, options };
     lanescope_sim::simulate(kernel, &launch, &mut memory, None).map_err(|e| e.to_string())?;
@@ -109,44 +105,14 @@ fn as_ptx(op: &Operation, target: &str, inputs: &[u8]) -> Result<Vec<u8>, String
     let text = op.ptx(target);
     let parse = lanescope_ptx::parse(&text);
     let kernel = lower::load(&parse, "k", lower::Options::default()).map_err(|e| format!("{e:?}"))?;
-    execute(&kernel, op, inputs, |grid, block, params| {
-        let geometry = lower::Geometry {
-            grid,
-            block,
-            dynamic_shared: 0,
-            shared_window: lanescope_sim::SHARED_WINDOW,
-            local_window: lanescope_sim::LOCAL_WINDOW,
-        };
-        lower::launch_constants(&geometry, params)
-    })
+    execute(&kernel, op, inputs)
 }
 
-/// Machine code of an architecture.
-struct Image<'a> {
-    sm: u16,
-    module: Module<'a>,
-}
-
-impl Image<'_> {
-    /// `None` where there is no such instruction.
-    fn run(&self, op: &Operation, inputs: &[u8]) -> Option<Result<Vec<u8>, String>> {
-        self.module.function(&op.kernel)?;
-        let kernel = match kernel::load(&self.module, &op.kernel) {
-            Ok(kernel) => kernel,
-            Err(error) => return Some(Err(error.to_string())),
-        };
-        Some(execute(&kernel, op, inputs, |grid, block, params| {
-            let geometry = kernel::Geometry {
-                grid,
-                block,
-                dynamic_shared: 0,
-                stack_top: kernel.local_size,
-                shared_window: lanescope_sim::SHARED_WINDOW,
-                local_window: lanescope_sim::LOCAL_WINDOW,
-            };
-            kernel::launch_constants(self.sm.into(), &geometry, kernel.param_base.1, params)
-        }))
-    }
+/// `None` where there is no such instruction.
+fn as_sass(module: &Module<'_>, op: &Operation, inputs: &[u8]) -> Option<Result<Vec<u8>, String>> {
+    module.function(&op.kernel)?;
+    let kernel = kernel::load(module, &op.kernel).map_err(|e| e.to_string());
+    Some(kernel.and_then(|kernel| execute(&kernel, op, inputs)))
 }
 
 /// Runs all operations; `run` gives the result and what it must be, or nothing.
@@ -200,13 +166,13 @@ fn machine_code(sm: u16, operations: usize) {
     let container = container::open(&file).unwrap();
     let entry = container.entries.iter().find(|e| e.arch.sm == sm).unwrap();
     let cubin = entry.bytes().unwrap();
-    let image = Image { sm, module: Module::parse(&cubin).unwrap() };
+    let module = Module::parse(&cubin).unwrap();
     let ran = check(&format!("sm_{sm}"), |op, inputs, measured| {
         // Instructions of this chip, but an assembler's substitute on the H200, or the other way round.
         if op.is_substituted() && sm != 90 {
             return None;
         }
-        let got = match image.run(op, inputs)? {
+        let got = match as_sass(&module, op, inputs)? {
             Ok(got) => got,
             // Code for single bits spreads them out by an instruction that nobody has measured.
             Err(error) if sm >= 100 && op.op.contains("b1") && error.contains("MOVM.U4TO8") => return None,

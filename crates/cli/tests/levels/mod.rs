@@ -3,14 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use lanescope::compile::{self, Cache, Job, Options as CompileOptions, Tools};
+use lanescope::constants::bank0;
 use lanescope::launch::args;
 use lanescope_ir::Kernel;
-use lanescope_ptx::lower;
 use lanescope_sass::container::Module;
 use lanescope_sass::kernel;
-use lanescope_sim::{
-    GlobalMemory, LOCAL_WINDOW, Launch, Model, Options, Outcome, SHARED_WINDOW, TraceRequest, simulate,
-};
+use lanescope_sim::{GlobalMemory, Launch, Model, Options, Outcome, TraceRequest, simulate};
 
 /// An argument.
 #[derive(Clone, Debug)]
@@ -79,21 +77,7 @@ pub(crate) fn observe(
     let (grid, block) = ([shape.grid, 1, 1], [shape.block, 1, 1]);
     let (dynamic_shared, params) = (shape.dynamic_shared, args::pack(kernel, &words));
     let model = Model::of(kernel);
-    let bank0 = if model == Model::Ipdom {
-        let (shared_window, local_window) = (SHARED_WINDOW, LOCAL_WINDOW);
-        lower::launch_constants(&lower::Geometry { grid, block, dynamic_shared, shared_window, local_window }, &params)
-    } else {
-        let geometry = kernel::Geometry {
-            grid,
-            block,
-            dynamic_shared,
-            stack_top: kernel.local_size,
-            shared_window: SHARED_WINDOW,
-            local_window: LOCAL_WINDOW,
-        };
-        let sm = kernel.arch.trim_start_matches("sm_").parse().map_err(|_| format!("no number: {}", kernel.arch))?;
-        kernel::launch_constants(sm, &geometry, kernel.param_base.1, &params)
-    };
+    let bank0 = bank0(kernel, grid, block, dynamic_shared, &params);
     let options = Options { threads: 1, max_inst: shape.max_inst, model, trace, ..Options::default() };
     let launch = Launch { grid, block, dynamic_shared, bank0, options };
     let outcome = simulate(kernel, &launch, &mut memory, None).map_err(|e| e.to_string())?;

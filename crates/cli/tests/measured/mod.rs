@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use half::{bf16, f16};
+use lanescope::constants::bank0;
 use lanescope_ir::Kernel;
 use lanescope_sim::{GlobalMemory, Launch, Model, Options};
 use serde::Deserialize;
@@ -80,14 +81,8 @@ fn value(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Runs one operation's kernel and returns its results, one a row. `bank0` makes constant bank 0 of the grid, the
-/// block and the parameters' bytes.
-pub(crate) fn execute(
-    kernel: &Kernel,
-    op: &Operation,
-    rows: &[u8],
-    bank0: impl FnOnce([u32; 3], [u32; 3], &[u8]) -> Vec<u8>,
-) -> Result<Vec<u64>, String> {
+/// Runs one operation's kernel and returns its results, one a row.
+pub(crate) fn execute(kernel: &Kernel, op: &Operation, rows: &[u8]) -> Result<Vec<u64>, String> {
     let mut memory = GlobalMemory::new();
     let mut params = Vec::new();
     let mut at = 0;
@@ -105,7 +100,7 @@ pub(crate) fn execute(
     }
     let output = value(&params[32..40]);
     let (grid, block) = ([1, 1, 1], [op.rows as u32, 1, 1]);
-    let bank0 = bank0(grid, block, &params);
+    let bank0 = bank0(kernel, grid, block, 0, &params);
     let options = Options { threads: 1, model: Model::of(kernel), ..Options::default() };
     let launch = Launch { grid, block, dynamic_shared: 0, bank0, options };
     lanescope_sim::simulate(kernel, &launch, &mut memory, None).map_err(|e| e.to_string())?;

@@ -17,8 +17,8 @@ use lanescope_analysis::{Analysis, analyse};
 use lanescope_ir::{Kernel, LaneCounts, Profile};
 use lanescope_report::Level;
 use lanescope_sim::{
-    CheckLog, Failure, GlobalMemory, Launch, Model, Options, Outcome, Progress, Trace, TraceEvent, TraceRequest,
-    Unknown, attempt,
+    CheckLog, Failure, GlobalMemory, Launch, Model, Options, Outcome, Progress, ThreadRequest, Trace, TraceEvent,
+    TraceRequest, Unknown, attempt,
 };
 
 use crate::compile::{Built, Tools};
@@ -52,6 +52,8 @@ pub struct Settings {
     pub warp_size: Option<u32>,
     /// Check synchronisation and shared memory while running.
     pub check: bool,
+    /// Record what each thread did: see [`Outcome::threads`].
+    pub threads_profile: Option<ThreadRequest>,
     /// Compilers for modules that are source.
     pub tools: Tools,
 }
@@ -328,6 +330,7 @@ fn options(settings: &Settings, kernel: &Kernel) -> Options {
         max_inst: settings.max_inst.unwrap_or(defaults.max_inst),
         unknown: settings.unknown,
         trace: settings.trace,
+        threads_profile: settings.threads_profile.clone(),
         model: settings.model.unwrap_or_else(|| Model::of(kernel)),
         warp_size: settings.warp_size.unwrap_or(defaults.warp_size),
         ..defaults

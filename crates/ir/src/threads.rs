@@ -14,7 +14,8 @@ pub struct ThreadProfile {
     pub block_threads: u32,
     /// First instruction of each basic block, ascending: the blocks of `analysis::Cfg`.
     pub blocks: Vec<u32>,
-    /// For each of `blocks`, by thread: how often the thread issued its first instruction. Stops at `u32::MAX`.
+    /// For each of `blocks`, by thread: how often the thread issued its first instruction. Stops at `u32::MAX`. Of PTX that
+    /// first instruction may be a further step of the one before it (`Kernel::continued`), which profiles do not count.
     pub executions: Vec<Vec<u32>>,
     /// Instructions that access global memory and were executed, ascending.
     pub accesses: Vec<AccessProfile>,
@@ -22,7 +23,8 @@ pub struct ThreadProfile {
     pub values: Vec<ValueProfile>,
 }
 
-/// Accesses of one instruction to global memory.
+/// Accesses of one instruction to global memory: those with generic addresses that lie there too. The accesses of an
+/// asynchronous copy are its reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessProfile {
     /// Index of the instruction.
@@ -54,7 +56,8 @@ pub struct ThreadAccess {
     pub stride: i64,
 }
 
-/// Values that one instruction gave each thread in its first destination register (a pair as one number).
+/// Values that one instruction gave each thread in its first destination register, or in the pair that starts there if its
+/// result is wider than 32 bits: of a 128-bit load the low 64 bits. Values that are not known do not count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValueProfile {
     /// Index of the instruction.

@@ -414,6 +414,14 @@ pub enum SimError {
         /// Why.
         why: String,
     },
+    /// Values were asked for where there are none to record.
+    #[error("no values of instruction {inst} can be recorded: {why}")]
+    NoValues {
+        /// Index of the instruction.
+        inst: u32,
+        /// Why.
+        why: &'static str,
+    },
     /// The instruction limit was reached.
     #[error("stopped after {limit} warp instructions; block {block:?} was at{}", Positions(.at))]
     MaxInst {

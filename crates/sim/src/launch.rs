@@ -55,9 +55,10 @@ pub struct TraceRequest {
 /// What to record about each thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadRequest {
-    /// Instructions whose result is wanted.
+    /// Instructions whose result is wanted. The launch is refused if one writes no register.
     pub values: Vec<u32>,
-    /// Bytes that the records may take; 0 for a default. Of a larger launch only the first blocks are recorded.
+    /// Bytes that the records may take; 0 for the default of 1 GiB. Of a larger launch only the first blocks are recorded.
+    /// Blocks that run take as much again as they have threads.
     pub max_bytes: u64,
 }
 

@@ -22,7 +22,7 @@ pub use error::{AccessKind, BadAccess, Nearest, Position, SimError, Site};
 pub use exec::check::CheckLog;
 pub use launch::{
     Failure, LOCAL_WINDOW, LOCAL_WINDOW_HI, Launch, Model, Options, Outcome, PrintedText, Progress, SHARED_WINDOW,
-    SHARED_WINDOW_HI, SM_COUNT, Trace, TraceEvent, TraceRequest, TraceStep, Unknown, UnknownBytes,
+    SHARED_WINDOW_HI, SM_COUNT, ThreadRequest, Trace, TraceEvent, TraceRequest, TraceStep, Unknown, UnknownBytes,
 };
 pub use memory::GlobalMemory;
 

@@ -9,6 +9,7 @@ use super::check::Checker;
 use super::counters::Counters;
 use super::poison::Poison;
 use super::printed::Printed;
+use super::record::BlockRecord;
 use super::tile::{Env, Tile};
 use super::trace::Tracer;
 use super::{BlockCx, rows};
@@ -98,6 +99,7 @@ impl<C: Convergence> Block<C> {
         counters: &mut Counters,
         trace: Option<&mut Tracer>,
         poison: Option<&mut Poison>,
+        record: Option<&mut BlockRecord>,
         budget: u64,
     ) -> Result<Turn, SimError> {
         let n = self.tiles.len();
@@ -120,6 +122,7 @@ impl<C: Convergence> Block<C> {
             printed: &mut self.printed,
             trace,
             poison,
+            record,
             check: self.check.as_deref_mut(),
         };
         self.tiles[at].run(&mut env, budget.min(TURN))?;

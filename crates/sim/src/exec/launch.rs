@@ -15,6 +15,7 @@ use super::counters::Counters;
 use super::poison::Poison;
 use super::printed::{LIMIT, Prints};
 use super::program::Program;
+use super::record::{BlockRecord, Recorder};
 use super::trace::Tracer;
 use super::{BlockCx, Cx, rows};
 use crate::convergence::Convergence;
@@ -123,6 +124,7 @@ struct Flight<C> {
     linear: u64,
     block: Block<C>,
     tracer: Option<Tracer>,
+    record: Option<Box<BlockRecord>>,
 }
 
 /// What all threads work on.
@@ -147,7 +149,7 @@ impl<C: Convergence> Job<'_, C> {
         BlockCx { cx: self.cx, id: [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32], linear }
     }
 
-    fn start(&self, linear: u64, idle: Option<Block<C>>) -> Flight<C> {
+    fn start(&self, linear: u64, idle: Option<Block<C>>, record: Option<Box<BlockRecord>>) -> Flight<C> {
         let b = self.block(linear);
         let block = match idle {
             Some(mut block) => {
@@ -158,7 +160,8 @@ impl<C: Convergence> Job<'_, C> {
         };
         let request = self.launch.options.trace.filter(|t| t.block == linear);
         let tracer = request.map(|t| Tracer::new(t.warp, t.max_steps, block.warp_lanes(t.warp)));
-        Flight { linear, block, tracer }
+        let record = self.cx.recorder.and_then(|r| r.start(linear, record));
+        Flight { linear, block, tracer, record }
     }
 
     fn given_up(&self, linear: u64) -> bool {
@@ -169,6 +172,7 @@ impl<C: Convergence> Job<'_, C> {
     fn work(&self, mut poison: Option<&mut Poison>) -> Harvest {
         let mut harvest = Harvest { counters: Counters::new(self.cx.program), trace: None, prints: Prints::default() };
         let mut idle: Vec<Block<C>> = Vec::new();
+        let mut idle_records: Vec<Box<BlockRecord>> = Vec::new();
         let mut flights: Vec<Flight<C>> = Vec::new();
         let mut at = 0;
         // Slices in a row of blocks that only other blocks can get out of their loops.
@@ -185,7 +189,7 @@ impl<C: Convergence> Job<'_, C> {
                         p.clear();
                     }
                     at = flights.len();
-                    flights.push(self.start(linear, idle.pop()));
+                    flights.push(self.start(linear, idle.pop(), idle_records.pop()));
                 } else if stuck != 0 && stuck >= flights.len() {
                     self.report_stuck(&flights);
                 }
@@ -200,6 +204,10 @@ impl<C: Convergence> Job<'_, C> {
                     harvest.prints.add(flight.linear, std::mem::take(&mut flight.block.printed));
                     if let Some(tracer) = flight.tracer {
                         harvest.trace = Some(tracer.trace);
+                    }
+                    if let (Some(recorder), Some(record)) = (self.cx.recorder, flight.record) {
+                        recorder.finish(flight.linear, &record);
+                        idle_records.push(record);
                     }
                     idle.push(flight.block);
                 }
@@ -233,7 +241,8 @@ impl<C: Convergence> Job<'_, C> {
                 0 => u64::MAX,
                 max => max.saturating_sub(self.queue.issued.load(Ordering::Relaxed)),
             };
-            let turn = flight.block.turn(&b, counters, flight.tracer.as_mut(), poison.as_deref_mut(), left.max(1));
+            let (tracer, record) = (flight.tracer.as_mut(), flight.record.as_deref_mut());
+            let turn = flight.block.turn(&b, counters, tracer, poison.as_deref_mut(), record, left.max(1));
             let issued = self.queue.issued.fetch_add(flight.block.clock - before, Ordering::Relaxed);
             match turn {
                 Ok(Turn::Done) => {
@@ -286,6 +295,7 @@ fn all_blocks<C: Convergence>(
     let registers = (u64::from(cx.kernel.slots) + 8) * 128 * rows;
     let bytes = registers + u64::from(cx.shared_size) + u64::from(cx.kernel.local_size) * rows * 32;
     let bytes = bytes + if cx.program.prints { LIMIT as u64 } else { 0 };
+    let bytes = bytes + cx.recorder.map_or(0, Recorder::bytes);
     let max_in_flight =
         if poison.is_some() { 1 } else { (IN_FLIGHT_BYTES / bytes / threads as u64).clamp(1, IN_FLIGHT) };
     let job = Job::<C> { cx, plan, launch, queue: &queue, max_in_flight: max_in_flight as usize };
@@ -355,6 +365,7 @@ pub(crate) fn simulate<C: Convergence>(
         memory,
         shadow: None,
         check: options.check.as_deref(),
+        recorder: None,
         atomics: &atomics,
         grid: launch.grid,
         block: launch.block,
@@ -362,21 +373,32 @@ pub(crate) fn simulate<C: Convergence>(
         warp_size: C::LANES,
         shared_size: kernel.shared_size + launch.dynamic_shared,
     };
+    let record = || -> Result<Option<Recorder>, SimError> {
+        let rows = ordered.warps as usize * rows::<C>();
+        let request = options.threads_profile.as_ref();
+        request.map(|r| Recorder::new(kernel, r, total, launch.block.iter().product(), rows)).transpose()
+    };
     let mut harvest = None;
     if threads > 1 && independent {
         let content = memory.snapshot();
         let shadow = Shadow::new(memory);
-        let result = all_blocks::<C>(&Cx { shadow: Some(&shadow), ..ordered }, plan, launch, threads, progress, None);
+        let recorder = record()?;
+        let cx = Cx { shadow: Some(&shadow), recorder: recorder.as_ref(), ..ordered };
+        let result = all_blocks::<C>(&cx, plan, launch, threads, progress, None);
         if shadow.conflict() {
             memory.restore(&content);
             options.check.iter().for_each(|log| log.clear());
         } else {
-            harvest = Some(result?);
+            harvest = Some((result?, recorder));
         }
     }
-    let harvest = match harvest {
+    let (harvest, recorder) = match harvest {
         Some(h) => h,
-        None => all_blocks::<C>(&ordered, plan, launch, 1, progress, poison.as_mut())?,
+        None => {
+            let recorder = record()?;
+            let cx = Cx { recorder: recorder.as_ref(), ..ordered };
+            (all_blocks::<C>(&cx, plan, launch, 1, progress, poison.as_mut())?, recorder)
+        }
     };
     let shape = LaunchShape { grid: launch.grid, block: launch.block, warp_size: C::LANES };
     let (printed, printed_lost) = harvest.prints.finish();
@@ -386,7 +408,7 @@ pub(crate) fn simulate<C: Convergence>(
         profile: harvest.counters.profile(&program, shape),
         warnings: kernel.warnings.clone(),
         trace: harvest.trace,
-        threads: None,
+        threads: recorder.zip(options.threads_profile.as_ref()).map(|(r, request)| r.profile(request)),
         unknown: poison.map_or(Vec::new(), |p| p.unknown(memory)),
     })
 }

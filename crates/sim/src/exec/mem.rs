@@ -734,7 +734,7 @@ impl Access<'_> {
 }
 
 /// Lanes whose generic address lies in the shared and in the local window.
-fn windows(at: &Addresses, mask: u32) -> (u32, u32) {
+pub(crate) fn windows(at: &Addresses, mask: u32) -> (u32, u32) {
     let within = |hi: u32| lanes(mask).filter(|&l| at[l] >> 32 == u64::from(hi)).fold(0, |m, l| m | 1 << l);
     (within(SHARED_WINDOW_HI), within(LOCAL_WINDOW_HI))
 }

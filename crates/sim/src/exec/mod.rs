@@ -1,7 +1,8 @@
 //! Execution of a launch.
 //!
 //! [`program`] resolves a kernel once; [`block`] runs one block: its warps in [`tile`]s, their instructions through
-//! [`crate::rows`], [`mem`], [`warp`] and [`flow`]; [`launch`] runs all blocks on several threads.
+//! [`crate::rows`], [`mem`], [`warp`] and [`flow`]; [`launch`] runs all blocks on several threads. On request, [`trace`]
+//! keeps the steps of one warp and [`record`] what each thread did.
 
 pub(crate) mod atomic;
 pub(crate) mod barrier;
@@ -18,6 +19,7 @@ pub(crate) mod mem;
 pub(crate) mod poison;
 pub(crate) mod printed;
 pub(crate) mod program;
+pub(crate) mod record;
 pub(crate) mod spin;
 mod tensor;
 pub(crate) mod tile;
@@ -46,6 +48,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) shadow: Option<&'a Shadow>,
     /// Where findings go, if the run is checked.
     pub(crate) check: Option<&'a check::CheckLog>,
+    /// What each thread does goes here, if it is wanted.
+    pub(crate) recorder: Option<&'a record::Recorder>,
     /// Held by reductions of global memory while blocks run in parallel.
     pub(crate) atomics: &'a Mutex<()>,
     pub(crate) grid: [u32; 3],

@@ -240,6 +240,11 @@ impl Poison {
         Ok(unknown)
     }
 
+    /// Lanes of a row of the block whose value in a register is unknown.
+    pub(crate) fn of_register(&self, slot: u32, row: u32) -> u32 {
+        self.slots.get(&(slot as u16, row)).copied().unwrap_or(0)
+    }
+
     fn set_byte(&mut self, at: (Place, u64), unknown: bool) {
         if unknown {
             self.bytes.insert(at);

@@ -21,6 +21,7 @@ use super::mem::Access;
 use super::poison::Poison;
 use super::printed::Printed;
 use super::program::{BarrierInst, Inst, Kind, NONE};
+use super::record::BlockRecord;
 use super::spin::Watch;
 use super::trace::Tracer;
 use super::warp::Across;
@@ -147,6 +148,7 @@ pub(crate) struct Env<'a> {
     pub(crate) printed: &'a mut Printed,
     pub(crate) trace: Option<&'a mut Tracer>,
     pub(crate) poison: Option<&'a mut Poison>,
+    pub(crate) record: Option<&'a mut BlockRecord>,
     pub(crate) check: Option<&'a mut Checker>,
 }
 
@@ -276,7 +278,10 @@ impl<C: Convergence> Tile<C> {
         }
         let issues = (runs.len() / rows::<C>()) as u64;
         env.counters.issue(pc, end, issues, lanes, missing, exited);
-        if env.trace.is_some() || env.poison.is_some() || env.check.is_some() {
+        if let (Some(record), Some(recorder)) = (env.record.as_deref_mut(), env.block.cx.recorder) {
+            record.issue(recorder, pc, end, self.first * rows::<C>() as u32, runs);
+        }
+        if env.trace.is_some() || env.poison.is_some() || env.check.is_some() || env.record.is_some() {
             self.body::<true>(env, pc, end, runs)?;
         } else {
             self.body::<false>(env, pc, end, runs)?;
@@ -336,6 +341,9 @@ impl<C: Convergence> Tile<C> {
                         self.single(env, at, at - pc, inst, *r)?;
                     }
                 }
+            }
+            if WATCHED {
+                self.note_results(env, at, runs);
             }
         }
         let last = &program.insts[end as usize - 1];
@@ -504,7 +512,22 @@ impl<C: Convergence> Tile<C> {
                 check.step(env.block, &self.file, place, inst, r.active, exec);
             }
         }
+        if let (Some(record), Some(recorder)) = (env.record.as_deref_mut(), env.block.cx.recorder) {
+            let first = self.first * rows::<C>() as u32;
+            record.before(env.block, recorder, &self.file, at, inst, first, runs);
+        }
         Ok(())
+    }
+
+    /// Records what the instruction wrote.
+    fn note_results(&mut self, env: &mut Env<'_>, at: u32, runs: &[Run]) {
+        let (Some(record), Some(recorder)) = (env.record.as_deref_mut(), env.block.cx.recorder) else { return };
+        let first = self.first * rows::<C>() as u32;
+        let poison = env.poison.as_deref();
+        // A row's number among those of its block, as the poison names it.
+        let name = |row: u32| row / rows::<C>() as u32 * (LaneMask::MAX / LANES as u32) + row % rows::<C>() as u32;
+        let unknown = |slot, row| poison.map_or(0, |p| p.of_register(slot, name(row)));
+        record.after(recorder, &self.file, at, first, runs, unknown);
     }
 
     /// Counts trips: lanes that do not come from the loop's own back edge enter it anew.

@@ -40,8 +40,8 @@ pub struct Settings {
     pub max_inst: Option<u64>,
     /// What happens at an instruction that is not implemented.
     pub unknown: Unknown,
-    /// A warp to trace.
-    pub trace: Option<TraceRequest>,
+    /// Warps to trace.
+    pub traces: Vec<TraceRequest>,
     /// Architecture, overriding the launch file's.
     pub arch: Option<String>,
     /// Kernel, overriding the launch file's.
@@ -294,10 +294,10 @@ impl Ran {
         Ok(Some(array))
     }
 
-    /// The trace as a report shows it, if one was asked for.
+    /// The trace of a warp as a report shows it, if it was asked for.
     pub fn trace(&self, block: u64, warp: u32) -> Option<lanescope_report::trace::Trace> {
         let title = format!("{}: block {block}, warp {warp}", self.demangled);
-        Some(trace_view(self.outcome.trace.as_ref()?, title, self.profile().shape.warp_size))
+        Some(trace_view(find(&self.outcome.traces, block, warp)?, title, self.profile().shape.warp_size))
     }
 
     /// The launch file.
@@ -329,7 +329,7 @@ fn options(settings: &Settings, kernel: &Kernel) -> Options {
         threads: settings.threads,
         max_inst: settings.max_inst.unwrap_or(defaults.max_inst),
         unknown: settings.unknown,
-        trace: settings.trace,
+        traces: settings.traces.clone(),
         threads_profile: settings.threads_profile.clone(),
         model: settings.model.unwrap_or_else(|| Model::of(kernel)),
         warp_size: settings.warp_size.unwrap_or(defaults.warp_size),
@@ -372,11 +372,15 @@ impl std::fmt::Display for Stopped {
 }
 
 impl Stopped {
-    /// The trace until then as a report shows it, if one was asked for and the warp ran.
+    /// The trace of a warp until then as a report shows it, if it was asked for and the warp ran.
     pub fn trace(&self, block: u64, warp: u32) -> Option<lanescope_report::trace::Trace> {
         let title = format!("{}: block {block}, warp {warp}, until it stopped", demangle(&self.kernel.name));
-        Some(trace_view(self.failure.trace.as_ref()?, title, self.warp_size))
+        Some(trace_view(find(&self.failure.traces, block, warp)?, title, self.warp_size))
     }
+}
+
+fn find(traces: &[Trace], block: u64, warp: u32) -> Option<&Trace> {
+    traces.iter().find(|t| (t.block, t.warp) == (block, warp))
 }
 
 fn trace_view(trace: &Trace, title: String, warp_size: u32) -> lanescope_report::trace::Trace {

@@ -100,8 +100,8 @@ pub struct Options {
     pub max_inst: u64,
     /// What to do with instructions that are not implemented.
     pub unknown: Unknown,
-    /// A warp to trace.
-    pub trace: Option<TraceRequest>,
+    /// Warps to trace.
+    pub traces: Vec<TraceRequest>,
     /// Count the trips of loops.
     pub loops: bool,
     /// Record what each thread did.
@@ -125,7 +125,7 @@ impl Default for Options {
             threads: 0,
             max_inst: 10_000_000_000,
             unknown: Unknown::Stop,
-            trace: None,
+            traces: Vec::new(),
             loops: true,
             threads_profile: None,
             selects: Vec::new(),
@@ -147,8 +147,10 @@ pub struct Outcome {
     pub profile: Profile,
     /// Things a user should know, each once.
     pub warnings: Vec<String>,
-    /// Steps of the traced warp.
-    pub trace: Option<Trace>,
+    /// Steps of the traced warps, by block and warp.
+    pub traces: Vec<Trace>,
+    /// Warps that stand out.
+    pub extremes: Extremes,
     /// What each thread did, if it was asked for.
     pub threads: Option<ThreadProfile>,
     /// What the kernel's `printf` printed: block after block, in each in the order of execution, lanes in order. The first
@@ -165,8 +167,8 @@ pub struct Outcome {
 pub struct Failure {
     /// Why.
     pub error: SimError,
-    /// Steps of the traced warp, if it ran.
-    pub trace: Option<Trace>,
+    /// Steps of the traced warps that ran, by block and warp.
+    pub traces: Vec<Trace>,
     /// What `printf` printed in the blocks up to the one that failed.
     pub printed: Vec<PrintedText>,
     /// Calls of `printf` whose text did not fit.
@@ -175,7 +177,7 @@ pub struct Failure {
 
 impl From<SimError> for Box<Failure> {
     fn from(error: SimError) -> Self {
-        Box::new(Failure { error, trace: None, printed: Vec::new(), printed_lost: 0 })
+        Box::new(Failure { error, traces: Vec::new(), printed: Vec::new(), printed_lost: 0 })
     }
 }
 
@@ -201,9 +203,35 @@ pub struct UnknownBytes {
     pub ranges: Vec<(u64, u64)>,
 }
 
+/// What one warp issued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WarpSum {
+    /// Linear index of the block.
+    pub block: u64,
+    /// Index of the warp in the block.
+    pub warp: u32,
+    /// Warp instructions.
+    pub inst_executed: u64,
+    /// Lane slots that no lane used although the warp has such a lane: lanes that never existed are not counted.
+    pub lost: u64,
+}
+
+/// Warps that stand out; of equals the first by block and warp. `None` if nothing ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extremes {
+    /// Issued most.
+    pub longest: Option<WarpSum>,
+    /// Lost most lane slots.
+    pub most_lost: Option<WarpSum>,
+}
+
 /// Steps of one warp.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
+    /// Linear index of the block.
+    pub block: u64,
+    /// Index of the warp in the block.
+    pub warp: u32,
     /// Lanes of the warp that exist.
     pub lanes: LaneMask,
     /// Steps in order of issue.

@@ -21,8 +21,9 @@ use convergence::{Convergence, JoinPoints};
 pub use error::{AccessKind, BadAccess, Nearest, Position, SimError, Site};
 pub use exec::check::CheckLog;
 pub use launch::{
-    Failure, LOCAL_WINDOW, LOCAL_WINDOW_HI, Launch, Model, Options, Outcome, PrintedText, Progress, SHARED_WINDOW,
-    SHARED_WINDOW_HI, SM_COUNT, ThreadRequest, Trace, TraceEvent, TraceRequest, TraceStep, Unknown, UnknownBytes,
+    Extremes, Failure, LOCAL_WINDOW, LOCAL_WINDOW_HI, Launch, Model, Options, Outcome, PrintedText, Progress,
+    SHARED_WINDOW, SHARED_WINDOW_HI, SM_COUNT, ThreadRequest, Trace, TraceEvent, TraceRequest, TraceStep, Unknown,
+    UnknownBytes, WarpSum,
 };
 pub use memory::GlobalMemory;
 

@@ -7,7 +7,7 @@ use lanescope_ir::op::int::{Cmp, IntFn};
 use lanescope_ir::op::memory::{Space, Width};
 use lanescope_ir::op::warp::{BlockBarrierMode, SpecialReg, WarpOp};
 use lanescope_ir::{LaneMask, Op, PredSrc, Slot};
-use lanescope_sim::{GlobalMemory, SHARED_WINDOW_HI, TraceEvent, TraceRequest};
+use lanescope_sim::{Extremes, GlobalMemory, SHARED_WINDOW_HI, TraceEvent, TraceRequest, WarpSum};
 
 #[test]
 fn kernel_k_computes_and_counts() {
@@ -53,11 +53,11 @@ fn a_trace_shows_every_step_of_one_warp() {
     let mut l = launch(2, 64, &[out], 2);
     let shape = |m: &mut GlobalMemory, l: &lanescope_sim::Launch| run(&kernel, l, m).unwrap();
     let plain = shape(&mut m, &l);
-    assert_eq!(plain.trace, None);
-    l.options.trace = Some(TraceRequest { block: 1, warp: 1, max_steps: 10_000 });
-    let traced = shape(&mut m, &l);
+    assert_eq!(plain.traces, []);
+    l.options.traces = vec![TraceRequest { block: 1, warp: 1, max_steps: 10_000 }];
+    let mut traced = shape(&mut m, &l);
     assert_eq!(traced.profile, plain.profile);
-    let t = traced.trace.unwrap();
+    let t = traced.traces.remove(0);
     assert!(!t.cut);
     assert_eq!(t.lanes, LaneMask::first(32));
     // One warp alone gives the same counters.
@@ -74,9 +74,29 @@ fn a_trace_shows_every_step_of_one_warp() {
     for (one, all) in one.iter().zip(&plain.profile.counts) {
         assert!(*one <= all.inst_executed);
     }
-    l.options.trace = Some(TraceRequest { block: 0, warp: 0, max_steps: 5 });
-    let t = shape(&mut m, &l).trace.unwrap();
+    l.options.traces = vec![TraceRequest { block: 0, warp: 0, max_steps: 5 }];
+    let t = shape(&mut m, &l).traces.remove(0);
     assert!(t.cut && t.steps.len() == 5);
+    // Several warps, in any order, for any number of threads; their steps say which of them stand out.
+    let request = |block, warp| TraceRequest { block, warp, max_steps: 1000 };
+    l.options.traces = vec![request(1, 0), request(0, 1), request(1, 0), request(0, 0), request(1, 1), request(9, 9)];
+    for threads in [1, 3] {
+        l.options.threads = threads;
+        let o = shape(&mut m, &l);
+        let sum = |t: &lanescope_sim::Trace| WarpSum {
+            block: t.block,
+            warp: t.warp,
+            inst_executed: t.steps.len() as u64,
+            lost: t.steps.iter().map(|s| u64::from((t.lanes - s.active).count())).sum(),
+        };
+        let sums: Vec<WarpSum> = o.traces.iter().map(sum).collect();
+        let which: Vec<_> = sums.iter().map(|s| (s.block, s.warp)).collect();
+        assert_eq!(which, [(0, 0), (0, 1), (1, 0), (1, 1)]);
+        // Of equal ones the first: max_by_key gives the last.
+        let longest = sums.iter().rev().max_by_key(|s| s.inst_executed).copied();
+        let most_lost = sums.iter().rev().max_by_key(|s| s.lost).copied();
+        assert_eq!(o.extremes, Extremes { longest, most_lost });
+    }
 }
 
 /// All 256 threads put a value into shared memory, meet, and read the value of the thread opposite.

@@ -139,7 +139,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
         threads: args.threads.map_or(0, Into::into),
         max_inst: args.max_inst,
         unknown: if args.unknown == OnUnknown::Poison { Unknown::Poison } else { Unknown::Stop },
-        trace,
+        traces: trace.into_iter().collect(),
         arch: args.arch.clone().filter(|_| !args.compare_levels),
         kernel: args.kernel.clone(),
         model: args.model.map(|m| match m {

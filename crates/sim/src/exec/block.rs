@@ -108,7 +108,7 @@ impl<C: Convergence> Block<C> {
             if !done {
                 return Err(SimError::Deadlock { block: b.id, waiting: self.positions(b) });
             }
-            self.tiles.iter_mut().for_each(|t| t.leave_loops(counters));
+            self.tiles.iter_mut().for_each(|t| t.finish(b.linear, counters));
             self.finish_check(b);
             return Ok(Turn::Done);
         };

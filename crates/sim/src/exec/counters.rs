@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use lanescope_ir::{BranchCounts, LaneCounts, LaunchShape, Profile, TripHistogram};
 
 use super::program::Program;
+use crate::launch::{Extremes, WarpSum};
 
 /// Issues of a straight run, counted where it starts and taken back where it ends.
 #[derive(Clone, Copy, Default)]
@@ -47,6 +48,14 @@ pub(crate) struct BranchTally {
     not_taken: u64,
 }
 
+/// Keeps the warp with the larger figure, of equals the first of the launch.
+fn keep(slot: &mut Option<WarpSum>, sum: WarpSum, figure: impl Fn(&WarpSum) -> u64) {
+    let key = |s: &WarpSum| (figure(s), std::cmp::Reverse((s.block, s.warp)));
+    if slot.as_ref().is_none_or(|kept| key(&sum) > key(kept)) {
+        *slot = Some(sum);
+    }
+}
+
 /// What one thread has counted.
 pub(crate) struct Counters {
     edges: Vec<Edge>,
@@ -55,6 +64,7 @@ pub(crate) struct Counters {
     pub(crate) sectors: Vec<[u64; 2]>,
     pub(crate) branches: Vec<BranchTally>,
     pub(crate) trips: Vec<Trips>,
+    pub(crate) extremes: Extremes,
 }
 
 impl Counters {
@@ -66,6 +76,7 @@ impl Counters {
             sectors: vec![[0; 2]; n],
             branches: vec![BranchTally::default(); p.branches.len()],
             trips: vec![Trips::default(); p.loops.headers.len()],
+            extremes: Extremes::default(),
         }
     }
 
@@ -95,6 +106,12 @@ impl Counters {
         }
     }
 
+    /// A warp that has ended.
+    pub(crate) fn warp(&mut self, sum: WarpSum) {
+        keep(&mut self.extremes.longest, sum, |s| s.inst_executed);
+        keep(&mut self.extremes.most_lost, sum, |s| s.lost);
+    }
+
     /// Adds what another thread has counted.
     pub(crate) fn add(&mut self, o: &Counters) {
         for (a, b) in self.edges.iter_mut().zip(&o.edges) {
@@ -114,6 +131,7 @@ impl Counters {
             a.taken += b.taken;
             a.not_taken += b.not_taken;
         }
+        [o.extremes.longest, o.extremes.most_lost].into_iter().flatten().for_each(|w| self.warp(w));
         for (a, b) in self.trips.iter_mut().zip(&o.trips) {
             if a.few.len() < b.few.len() {
                 a.few.resize(b.few.len(), 0);

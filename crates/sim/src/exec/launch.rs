@@ -139,7 +139,7 @@ struct Job<'a, C: Convergence> {
 /// What one thread has counted and recorded.
 struct Harvest {
     counters: Counters,
-    trace: Option<Trace>,
+    traces: Vec<Trace>,
     prints: Prints,
 }
 
@@ -158,8 +158,7 @@ impl<C: Convergence> Job<'_, C> {
             }
             None => Block::new(&b, self.plan),
         };
-        let request = self.launch.options.trace.filter(|t| t.block == linear);
-        let tracer = request.map(|t| Tracer::new(t.warp, t.max_steps, block.warp_lanes(t.warp)));
+        let tracer = Tracer::new(linear, &self.launch.options.traces, |w| block.warp_lanes(w));
         let record = self.cx.recorder.and_then(|r| r.start(linear, record));
         Flight { linear, block, tracer, record }
     }
@@ -170,7 +169,8 @@ impl<C: Convergence> Job<'_, C> {
 
     /// Runs blocks until none is left.
     fn work(&self, mut poison: Option<&mut Poison>) -> Harvest {
-        let mut harvest = Harvest { counters: Counters::new(self.cx.program), trace: None, prints: Prints::default() };
+        let mut harvest =
+            Harvest { counters: Counters::new(self.cx.program), traces: Vec::new(), prints: Prints::default() };
         let mut idle: Vec<Block<C>> = Vec::new();
         let mut idle_records: Vec<Box<BlockRecord>> = Vec::new();
         let mut flights: Vec<Flight<C>> = Vec::new();
@@ -203,7 +203,7 @@ impl<C: Convergence> Job<'_, C> {
                     let mut flight = flights.remove(at);
                     harvest.prints.add(flight.linear, std::mem::take(&mut flight.block.printed));
                     if let Some(tracer) = flight.tracer {
-                        harvest.trace = Some(tracer.trace);
+                        harvest.traces.extend(tracer.finish());
                     }
                     if let (Some(recorder), Some(record)) = (self.cx.recorder, flight.record) {
                         recorder.finish(flight.linear, &record);
@@ -299,7 +299,7 @@ fn all_blocks<C: Convergence>(
     let max_in_flight =
         if poison.is_some() { 1 } else { (IN_FLIGHT_BYTES / bytes / threads as u64).clamp(1, IN_FLIGHT) };
     let job = Job::<C> { cx, plan, launch, queue: &queue, max_in_flight: max_in_flight as usize };
-    let harvest = if threads <= 1 {
+    let mut harvest = if threads <= 1 {
         job.work(poison)
     } else {
         std::thread::scope(|scope| {
@@ -309,7 +309,7 @@ fn all_blocks<C: Convergence>(
                 match other.join() {
                     Ok(h) => {
                         all.counters.add(&h.counters);
-                        all.trace = h.trace.or(all.trace.take());
+                        all.traces.extend(h.traces);
                         all.prints.merge(h.prints);
                     }
                     Err(panic) => std::panic::resume_unwind(panic),
@@ -318,10 +318,11 @@ fn all_blocks<C: Convergence>(
             all
         })
     };
+    harvest.traces.sort_by_key(|t| (t.block, t.warp));
     match queue.error.into_inner().unwrap_or_else(|e| e.into_inner()) {
         Some((at, error)) => {
             let (printed, printed_lost) = harvest.prints.until(at).finish();
-            Err(Box::new(Failure { error, trace: harvest.trace, printed, printed_lost }))
+            Err(Box::new(Failure { error, traces: harvest.traces, printed, printed_lost }))
         }
         None => Ok(harvest),
     }
@@ -407,7 +408,8 @@ pub(crate) fn simulate<C: Convergence>(
         printed_lost,
         profile: harvest.counters.profile(&program, shape),
         warnings: kernel.warnings.clone(),
-        trace: harvest.trace,
+        traces: harvest.traces,
+        extremes: harvest.counters.extremes,
         threads: recorder.zip(options.threads_profile.as_ref()).map(|(r, request)| r.profile(request)),
         unknown: poison.map_or(Vec::new(), |p| p.unknown(memory)),
     })

@@ -28,6 +28,7 @@ use super::warp::Across;
 use super::{BlockCx, Where, rows};
 use crate::convergence::{Convergence, Spins};
 use crate::error::SimError;
+use crate::launch::WarpSum;
 use crate::memory::local::Local;
 use crate::memory::words::lanes;
 use crate::rows::{LANES, PredOperand, Row, RowFile, Run, add};
@@ -50,6 +51,9 @@ pub(crate) struct Warp<C> {
     pub(crate) parked: bool,
     /// When it ran last.
     stamp: u64,
+    /// Instructions it has issued, and the lanes that took part, summed over them.
+    issued: u64,
+    worked: u64,
     /// Stores and reductions it has issued, for models on which spinning lanes are stuck.
     pub(crate) stores: u64,
     /// Result of the last reducing block barrier.
@@ -69,6 +73,8 @@ impl<C: Convergence> Warp<C> {
             exited: 0,
             parked: false,
             stamp: 0,
+            issued: 0,
+            worked: 0,
             stores: 0,
             result: 0,
             meetings: Vec::new(),
@@ -207,7 +213,7 @@ impl<C: Convergence> Tile<C> {
         self.stamp = 0;
         for w in &mut self.warps {
             w.conv.reset(LaneMask(w.lanes), 0);
-            (w.exited, w.stamp, w.result) = (0, 0, 0);
+            (w.exited, w.stamp, w.result, w.issued, w.worked) = (0, 0, 0, 0, 0);
             w.meetings.clear();
             w.refresh();
         }
@@ -269,10 +275,14 @@ impl<C: Convergence> Tile<C> {
             self.enter_loop(env, head.header, runs);
         }
         let end = head.end;
+        let length = u64::from(end - pc);
         let (mut lanes, mut missing, mut exited) = (0, 0, 0);
         for r in runs.iter().step_by(rows::<C>()) {
-            let w = &self.warps[r.warp as usize / rows::<C>()];
-            lanes += u64::from(w.mask.count_ones());
+            let w = &mut self.warps[r.warp as usize / rows::<C>()];
+            let active = u64::from(w.mask.count_ones());
+            w.issued += length;
+            w.worked += length * active;
+            lanes += active;
             missing += u64::from(w.missing);
             exited += u64::from(w.exited);
         }
@@ -286,7 +296,7 @@ impl<C: Convergence> Tile<C> {
         } else {
             self.body::<false>(env, pc, end, runs)?;
         }
-        *env.clock += u64::from(end - pc) * issues;
+        *env.clock += length * issues;
         Ok(())
     }
 
@@ -331,7 +341,7 @@ impl<C: Convergence> Tile<C> {
                             && trace.wants(self.first + issue.warp)
                         {
                             let w = &self.warps[issue.warp as usize];
-                            trace.after(at, w.pc, LaneMask(w.mask), &w.conv);
+                            trace.after(self.first + issue.warp, at, w.pc, LaneMask(w.mask), &w.conv);
                         }
                     }
                     return Ok(());
@@ -501,7 +511,13 @@ impl<C: Convergence> Tile<C> {
             {
                 let issue = self.issue(r);
                 let exec = issue.active & self.pred(&inst.guard, issue.warp);
-                trace.step(at, LaneMask(issue.active), LaneMask(exec), &self.warps[issue.warp as usize].conv);
+                trace.step(
+                    place.warp,
+                    at,
+                    LaneMask(issue.active),
+                    LaneMask(exec),
+                    &self.warps[issue.warp as usize].conv,
+                );
             }
             if let Some(poison) = env.poison.as_deref_mut() {
                 let exec = r.active & self.file.pred(&inst.guard, r.warp);
@@ -552,8 +568,13 @@ impl<C: Convergence> Tile<C> {
         }
     }
 
-    /// The block has ended: all loops have.
-    pub(crate) fn leave_loops(&mut self, counters: &mut Counters) {
+    /// The block has ended: what its warps and loops have counted goes to `counters`.
+    pub(crate) fn finish(&mut self, block: u64, counters: &mut Counters) {
+        for (i, w) in self.warps.iter().enumerate() {
+            let lost = (w.issued * u64::from(w.lanes.count_ones())).saturating_sub(w.worked);
+            let warp = self.first + i as u32;
+            counters.warp(WarpSum { block, warp, inst_executed: w.issued, lost });
+        }
         let n = self.warps.len() * rows::<C>();
         for (i, state) in self.loops.iter_mut().enumerate() {
             state.settle();

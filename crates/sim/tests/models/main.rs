@@ -30,13 +30,13 @@ impl Ran {
 
     /// The groups of warp 0 that issued an instruction, in order.
     fn groups(&self, at: u32) -> Vec<LaneMask> {
-        let trace = self.outcome.trace.as_ref().expect("traced");
+        let trace = self.outcome.traces.first().expect("traced");
         trace.steps.iter().filter(|s| s.inst == at).map(|s| s.active).collect()
     }
 
     /// The order in which some instructions were issued by warp 0, with the number of lanes.
     fn order(&self, of: &[u32]) -> Vec<(u32, u32)> {
-        let trace = self.outcome.trace.as_ref().expect("traced");
+        let trace = self.outcome.traces.first().expect("traced");
         trace.steps.iter().filter(|s| of.contains(&s.inst)).map(|s| (s.inst, s.active.count())).collect()
     }
 }
@@ -48,7 +48,7 @@ fn one_block(kernel: &Kernel, model: Model, threads: u32, words_of_buffer: u64) 
     let mut launch: Launch = launch(1, threads, &[out], 1);
     launch.options.model = model;
     launch.options.max_inst = 200_000_000;
-    launch.options.trace = Some(TraceRequest { block: 0, warp: 0, max_steps: 100_000 });
+    launch.options.traces = vec![TraceRequest { block: 0, warp: 0, max_steps: 100_000 }];
     let outcome = run(kernel, &launch, &mut memory)?;
     Ok(Ran { words: words(&memory, out, words_of_buffer), outcome })
 }

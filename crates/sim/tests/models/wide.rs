@@ -340,17 +340,17 @@ fn errors_and_traces_name_lanes_of_64() {
     c.store(Space::Global, Width::B32, 0, at(OUTPUT));
     c.exit(PredSrc::TRUE);
     let kernel = c.kernel();
-    let run = |bytes: usize, trace| {
+    let run = |bytes: usize, trace: Option<TraceRequest>| {
         let mut m = GlobalMemory::new();
         let out = m.alloc("out", &vec![0; bytes]).unwrap();
         let mut l = launch(1, 120, &[out], 1);
-        (l.options.model, l.options.warp_size, l.options.trace) = (Model::Ipdom, 64, trace);
+        (l.options.model, l.options.warp_size, l.options.traces) = (Model::Ipdom, 64, trace.into_iter().collect());
         lanescope_sim::simulate(&kernel, &l, &mut m, None)
     };
     let Err(SimError::OutOfBounds { access, .. }) = run(110 * 4, None) else { panic!() };
     assert_eq!((access.lane, access.thread), (110 - 64, [110, 0, 0]));
     assert_eq!(access.lanes, LaneMask::first(56) - LaneMask::first(46));
-    let trace = run(120 * 4, Some(TraceRequest { block: 0, warp: 1, max_steps: 100 })).unwrap().trace.unwrap();
+    let trace = run(120 * 4, Some(TraceRequest { block: 0, warp: 1, max_steps: 100 })).unwrap().traces.remove(0);
     assert_eq!(trace.lanes, LaneMask::first(56));
     let alone = LaneMask::first(36);
     assert!(trace.steps.iter().any(|s| s.active == alone), "{:?}", trace.steps);

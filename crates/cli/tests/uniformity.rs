@@ -48,8 +48,8 @@ fn launch(path: &Path, ptx: Option<&Path>, faults: &mut String) -> Option<Checke
     // A warp in the middle of the first block, and the very last.
     let mut checked = Checked::default();
     for (block, warp) in [(0, warps / 2), (blocks.saturating_sub(1), warps.saturating_sub(1))] {
-        let trace = Some(TraceRequest { block, warp, max_steps: STEPS });
-        let settings = Settings { threads: 1, max_inst: Some(20_000_000), trace, ..Settings::default() };
+        let traces = vec![TraceRequest { block, warp, max_steps: STEPS }];
+        let settings = Settings { threads: 1, max_inst: Some(20_000_000), traces, ..Settings::default() };
         let dir = path.parent().map(Path::to_path_buf).unwrap_or_default();
         let prepared = Prepared::new(file.clone(), dir, &settings).ok()?;
         let scalars: Vec<(u32, Vec<u8>)> = prepared
@@ -65,7 +65,7 @@ fn launch(path: &Path, ptx: Option<&Path>, faults: &mut String) -> Option<Checke
         let ran = prepared.run(None).ok()?;
         let kernel = &ran.kernel;
         let structure = Structure::new(kernel);
-        let seen = Observed { profile: ran.profile(), trace: ran.outcome.trace.as_ref().map(|t| (warp, t)) };
+        let seen = Observed { profile: ran.profile(), trace: ran.outcome.traces.first().map(|t| (warp, t)) };
         for (what, facts) in facts(kernel, file.grid, file.block, file.dynamic_shared, &scalars) {
             let title = format!("{} ({}, {what})", path.display(), if ptx.is_some() { "PTX" } else { "SASS" });
             checked.add(contradictions(kernel, &structure, &facts, &seen, faults, &title));
@@ -122,7 +122,7 @@ fn loaded(kernel: &Kernel, shape: Shape, inputs: &[Input], title: &str, faults: 
     let trace = TraceRequest { block: 0, warp, max_steps: STEPS };
     let (outcome, _) = levels::observe(kernel, shape, inputs, Some(trace)).ok()?;
     let structure = Structure::new(kernel);
-    let seen = Observed { profile: &outcome.profile, trace: outcome.trace.as_ref().map(|t| (warp, t)) };
+    let seen = Observed { profile: &outcome.profile, trace: outcome.traces.first().map(|t| (warp, t)) };
     let scalars: Vec<(u32, Vec<u8>)> = kernel
         .params
         .iter()

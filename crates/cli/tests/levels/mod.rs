@@ -78,7 +78,8 @@ pub(crate) fn observe(
     let (dynamic_shared, params) = (shape.dynamic_shared, args::pack(kernel, &words));
     let model = Model::of(kernel);
     let bank0 = bank0(kernel, grid, block, dynamic_shared, &params);
-    let options = Options { threads: 1, max_inst: shape.max_inst, model, trace, ..Options::default() };
+    let traces = trace.into_iter().collect();
+    let options = Options { threads: 1, max_inst: shape.max_inst, model, traces, ..Options::default() };
     let launch = Launch { grid, block, dynamic_shared, bank0, options };
     let outcome = simulate(kernel, &launch, &mut memory, None).map_err(|e| e.to_string())?;
     let read = |&(at, len): &(u64, u64)| memory.read(at, len).ok_or_else(|| "a buffer is gone".to_owned());

@@ -19,11 +19,13 @@ pub mod reconvergence;
 pub mod regions;
 pub mod roofline;
 pub mod rules;
+pub mod slice;
 pub mod stacks;
 mod survey;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod uniformity;
+pub mod whatif;
 pub mod words;
 
 pub use attribution::{Attribution, Cause, CauseTotal, Part};

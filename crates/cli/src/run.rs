@@ -339,11 +339,24 @@ fn options(settings: &Settings, kernel: &Kernel) -> Options {
 
 /// The steps that one PTX instruction takes are one instruction to who wrote it.
 fn count_once(kernel: &Kernel, profile: &mut Profile) {
+    let steps = profile.totals().inst_executed;
     for (counts, continued) in profile.counts.iter_mut().zip(&kernel.continued) {
         if *continued {
-            *counts =
-                LaneCounts { sectors: counts.sectors, sectors_ideal: counts.sectors_ideal, ..LaneCounts::default() };
+            *counts = LaneCounts {
+                inst_executed: 0,
+                thread_inst_executed: 0,
+                thread_inst_executed_pred_on: 0,
+                lanes_missing: 0,
+                lanes_exited: 0,
+                ..*counts
+            };
         }
+    }
+    if let Some(e) = profile.reach.as_mut().filter(|_| !kernel.continued.is_empty()) {
+        // Which steps the longest warp issued is not kept; its share of all is.
+        let share = profile.counts.iter().map(|c| c.inst_executed).sum::<u64>() as f64 / steps.max(1) as f64;
+        e.longest_warp = (e.longest_warp as f64 * share).round() as u64;
+        e.longest_block = (e.longest_block as f64 * share).round() as u64;
     }
 }
 

@@ -114,6 +114,19 @@ pub struct Profile {
     pub loops: Vec<TripHistogram>,
     /// Selects that were asked for, by instruction.
     pub selects: Vec<SelectCounts>,
+    /// What sums do not tell, where the counters come from a run.
+    pub reach: Option<Reach>,
+}
+
+/// The longest warp and block of a launch, and how much memory it touched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Warp instructions of the warp that issued most.
+    pub longest_warp: u64,
+    /// Warp instructions of the block that issued most.
+    pub longest_block: u64,
+    /// Different 32-byte sectors of global memory that were touched.
+    pub touched_sectors: u64,
 }
 
 impl Profile {

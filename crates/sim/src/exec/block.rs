@@ -109,6 +109,7 @@ impl<C: Convergence> Block<C> {
                 return Err(SimError::Deadlock { block: b.id, waiting: self.positions(b) });
             }
             self.tiles.iter_mut().for_each(|t| t.finish(b.linear, counters));
+            counters.longest_block = counters.longest_block.max(self.clock);
             self.finish_check(b);
             return Ok(Turn::Done);
         };

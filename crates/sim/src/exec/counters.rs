@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lanescope_ir::{BranchCounts, LaneCounts, LaunchShape, Profile, TripHistogram};
+use lanescope_ir::{BranchCounts, LaneCounts, LaunchShape, Profile, Reach, TripHistogram};
 
 use super::program::Program;
 use crate::launch::{Extremes, WarpSum};
@@ -65,6 +65,7 @@ pub(crate) struct Counters {
     pub(crate) branches: Vec<BranchTally>,
     pub(crate) trips: Vec<Trips>,
     pub(crate) extremes: Extremes,
+    pub(crate) longest_block: u64,
 }
 
 impl Counters {
@@ -77,6 +78,7 @@ impl Counters {
             branches: vec![BranchTally::default(); p.branches.len()],
             trips: vec![Trips::default(); p.loops.headers.len()],
             extremes: Extremes::default(),
+            longest_block: 0,
         }
     }
 
@@ -120,6 +122,7 @@ impl Counters {
             a.missing = a.missing.wrapping_add(b.missing);
             a.exited = a.exited.wrapping_add(b.exited);
         }
+        self.longest_block = self.longest_block.max(o.longest_block);
         self.on.iter_mut().zip(&o.on).for_each(|(a, b)| *a += b);
         for (a, b) in self.sectors.iter_mut().zip(&o.sectors) {
             a[0] += b[0];
@@ -144,7 +147,7 @@ impl Counters {
     }
 
     /// The sums for each instruction.
-    pub(crate) fn profile(&self, p: &Program, shape: LaunchShape) -> Profile {
+    pub(crate) fn profile(&self, p: &Program, shape: LaunchShape, touched_sectors: u64) -> Profile {
         let mut sum = Edge::default();
         let mut counts = Vec::with_capacity(p.insts.len());
         for (at, inst) in p.insts.iter().enumerate() {
@@ -179,6 +182,8 @@ impl Counters {
         });
         let mut loops: Vec<TripHistogram> = loops.filter(|l| !l.trips.is_empty()).collect();
         loops.sort_by_key(|l| l.header);
-        Profile { shape, counts, branches: branches.collect(), loops, ..Profile::default() }
+        let longest_warp = self.extremes.longest.map_or(0, |w| w.inst_executed);
+        let reach = Some(Reach { longest_warp, longest_block: self.longest_block, touched_sectors });
+        Profile { shape, counts, branches: branches.collect(), loops, reach, ..Profile::default() }
     }
 }

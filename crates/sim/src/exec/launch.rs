@@ -24,6 +24,7 @@ use crate::launch::{Failure, Launch, Outcome, Progress, Trace, Unknown};
 use crate::memory::GlobalMemory;
 use crate::memory::bank::Banks;
 use crate::memory::shadow::Shadow;
+use crate::memory::touched::Touched;
 
 /// Threads of a block at most.
 const MAX_THREADS: u32 = 1024;
@@ -359,12 +360,14 @@ pub(crate) fn simulate<C: Convergence>(
     let independent = !program.ordered && poison.is_none() && total < u64::from(u32::MAX >> 1);
     let atomics = Mutex::new(());
     let memory: &GlobalMemory = memory;
+    let touched = Touched::new(memory);
     let ordered = Cx {
         kernel,
         program: &program,
         refusals: &refusals,
         memory,
         shadow: None,
+        touched: &touched,
         check: options.check.as_deref(),
         recorder: None,
         atomics: &atomics,
@@ -388,6 +391,7 @@ pub(crate) fn simulate<C: Convergence>(
         let result = all_blocks::<C>(&cx, plan, launch, threads, progress, None);
         if shadow.conflict() {
             memory.restore(&content);
+            touched.clear();
             options.check.iter().for_each(|log| log.clear());
         } else {
             harvest = Some((result?, recorder));
@@ -406,7 +410,7 @@ pub(crate) fn simulate<C: Convergence>(
     Ok(Outcome {
         printed,
         printed_lost,
-        profile: harvest.counters.profile(&program, shape),
+        profile: harvest.counters.profile(&program, shape, touched.count()),
         warnings: kernel.warnings.clone(),
         traces: harvest.traces,
         extremes: harvest.counters.extremes,

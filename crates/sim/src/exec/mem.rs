@@ -212,6 +212,7 @@ impl Access<'_> {
             let offsets = at.map(|a| a.wrapping_sub(start));
             let (from, to) = (offsets[first], offsets[first] + whole - 1);
             self.sectors[0] += to / 32 - from / 32 + 1;
+            self.block.cx.touched.range(region, from / 32, to / 32);
             return each(self, region, Offsets { at: &offsets, mask, pattern });
         }
         let mut regions = [0u32; LANES];
@@ -239,6 +240,9 @@ impl Access<'_> {
             self.writable(kind, region as usize, bytes, here, at)?;
             let start = memory.regions[region as usize].start;
             let offsets = at.map(|a| a.wrapping_sub(start));
+            for l in lanes(here) {
+                self.block.cx.touched.range(region as usize, offsets[l] / 32, offsets[l] / 32);
+            }
             each(self, region as usize, Offsets { at: &offsets, mask: here, pattern: Pattern::Any })?;
         }
         Ok(())
@@ -435,6 +439,7 @@ impl Access<'_> {
         let (first, last) = (from / 32, (from + len - 1) / 32);
         self.sectors[0] += last - first + 1;
         self.sectors[1] += len.div_ceil(32);
+        self.block.cx.touched.range(region, first, last);
         let Some(shadow) = self.block.cx.shadow else { return };
         for sector in first..=last {
             let a = from.max(sector * 32) - sector * 32;

@@ -34,6 +34,7 @@ use crate::convergence::Convergence;
 use crate::error::{Position, SimError, Site};
 use crate::memory::GlobalMemory;
 use crate::memory::shadow::{Owner, Shadow};
+use crate::memory::touched::Touched;
 use program::Program;
 
 /// What is the same for all blocks of a launch.
@@ -46,6 +47,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) memory: &'a GlobalMemory,
     /// Only while blocks run in parallel.
     pub(crate) shadow: Option<&'a Shadow>,
+    /// Sectors of global memory that were touched.
+    pub(crate) touched: &'a Touched,
     /// Where findings go, if the run is checked.
     pub(crate) check: Option<&'a check::CheckLog>,
     /// What each thread does goes here, if it is wanted.

@@ -4,6 +4,7 @@ pub(crate) mod bank;
 pub(crate) mod global;
 pub(crate) mod local;
 pub(crate) mod shadow;
+pub(crate) mod touched;
 pub(crate) mod words;
 
 pub use global::GlobalMemory;

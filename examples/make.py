@@ -62,11 +62,13 @@ class Zeros:
 
 class Case:
     """A launch. `args` are pairs of name and value; `items` names the arrays with an element (or a column) per thread;
-    `key` names the array to sort by: among `args`, or computed (`keys`)."""
+    those in `wide` have all words of an item together, other ones with several words an item have them in columns. `key`
+    names the array to sort by: among `args`, or computed (`keys`)."""
 
-    def __init__(self, folder, cubin, kernel, threads, args, items=(), key=None, keys=None, block=256, grid=None, note=""):
+    def __init__(self, folder, cubin, kernel, threads, args, items=(), key=None, keys=None, block=256, grid=None,
+                 note="", wide=()):
         self.folder, self.cubin, self.kernel, self.threads, self.note = folder, cubin, kernel, threads, note
-        self.args, self.items, self.key, self.keys = list(args), items, key, keys
+        self.args, self.items, self.key, self.keys, self.wide = list(args), items, key, keys, wide
         self.block = [block, 1, 1] if isinstance(block, int) else block
         self.grid = grid or [-(-threads // self.block[0]), 1, 1]
 
@@ -80,16 +82,30 @@ class Case:
         key = key if isinstance(key, np.ndarray) else key.array()
         return np.argsort(key, kind="stable").astype(np.int32)
 
+    def dealt(self, order):
+        """The same warps, dealt to the blocks like cards: each block gets some of the long ones."""
+        warps, blocks = order.reshape(-1, 32), self.grid[0]
+        return warps.reshape(-1, blocks, 32).transpose(1, 0, 2).reshape(-1)
+
+    def windows(self, size):
+        """Items by ascending key within windows of neighbours."""
+        key = self.keys if self.keys is not None else dict(self.args)[self.key]
+        key = key if isinstance(key, np.ndarray) else key.array()
+        window = np.arange(len(key)) // size
+        return np.lexsort((np.arange(len(key)), key, window)).astype(np.int32)
+
     def permuted(self, order):
         """The same case with its items in another order."""
         args = []
         for name, value in self.args:
             if name in self.items and not isinstance(value, Zeros):
                 x = value if isinstance(value, np.ndarray) else value.array()
-                value = np.ascontiguousarray(x.reshape(-1, len(order))[:, order]).reshape(-1)
+                if name in self.wide:
+                    value = np.ascontiguousarray(x.reshape(len(order), -1)[order]).reshape(-1)
+                else:
+                    value = np.ascontiguousarray(x.reshape(-1, len(order))[:, order]).reshape(-1)
             args.append((name, value))
-        case = Case(self.folder, self.cubin, self.kernel, self.threads, args, self.items, self.key, None, self.block, self.grid, self.note)
-        return case
+        return Case(self.folder, self.cubin, self.kernel, self.threads, args, self.items, self.key, None, self.block[0], self.grid, self.note)
 
     def write(self, base, name, twin=False):
         """Writes `NAME.toml` and the arrays that it needs; only a sorted twin has its own."""
@@ -286,6 +302,14 @@ def streams(n):
         ("currency", *floats, "net", "gross"), "currency", note="Entries of a ledger in four currencies, as they were booked.")
 
 
+def quarters(n):
+    return Case("streams", "streams.sm_90.cubin", "quarters", n, [
+        ("currency", Random("i32", n, 1, 0, 4)), *[(name, Random("f32", 4 * n, 2 + k, 0.1, 2.0)) for k, name in enumerate(["amount", "fee", "rate", "tax"])],
+        ("net", Zeros("f32", 4 * n)), ("entries", n)],
+        ("currency", "amount", "fee", "rate", "tax", "net"), "currency", note="Entries with four quarters each, as they were booked.",
+        wide=("amount", "fee", "rate", "tax", "net"))
+
+
 def stencil(n):
     width = 1 << ((int(n).bit_length()) // 2)
     width, height = width - 7, n // width - 3
@@ -294,33 +318,34 @@ def stencil(n):
         block=[32, 8, 1], grid=[-(-width // 32), -(-height // 8), 1], note="A plate whose sides are no multiples of the tile's.")
 
 
-# Name: the case, the name of its launch, whether there is a sorted twin, items here and when measured.
+# Name: the case, the name of its launch and of its sorted twin, items here and when measured.
 CASES = {
-    "materials": (materials, "pixels", True, 4096, 1 << 22),
-    "particles": (particles, "birth", True, 4096, 1 << 22),
-    "routing": (routing, "arrival", True, 2048, 1 << 20),
-    "routing-ballot": (lambda n: routing(n, "route_ballot"), "ballot", False, 2048, 1 << 20),
-    "rows": (rows, "thread", True, 2048, 1 << 20),
-    "rows-eight": (lambda n: rows(n, "eight_lanes"), "eight_lanes", False, 2048, 1 << 20),
-    "rows-warp": (lambda n: rows(n, "warp"), "warp", False, 2048, 1 << 20),
-    "strings": (strings, "column", True, 2048, 1 << 20),
-    "strings-warp": (lambda n: strings(n, "count_by_warp"), "warp", False, 2048, 1 << 20),
-    "frontier": (frontier, "found", True, 2048, 1 << 21),
-    "points": (points, "random", True, 4096, 1 << 22),
-    "probe": (probe, "lookups", True, 4096, 1 << 22),
-    "interpreter": (interpreter, "mixed", True, 4096, 1 << 22),
-    "integrate": (integrate, "mixed", True, 4096, 1 << 21),
-    "rejection": (rejection, "nested", False, 4096, 1 << 22),
-    "rejection-flat": (lambda n: rejection(n, "flat"), "flat", False, 4096, 1 << 22),
-    "streams": (streams, "booked", True, 4096, 1 << 24),
-    "stencil": (stencil, "plate", False, 16384, 1 << 24),
+    "materials": (materials, "pixels", "sorted", 4096, 1 << 22),
+    "particles": (particles, "birth", "sorted", 4096, 1 << 22),
+    "routing": (routing, "arrival", "sorted", 2048, 1 << 20),
+    "routing-ballot": (lambda n: routing(n, "route_ballot"), "ballot", None, 2048, 1 << 20),
+    "rows": (rows, "thread", "sorted", 2048, 1 << 20),
+    "rows-eight": (lambda n: rows(n, "eight_lanes"), "eight_lanes", None, 2048, 1 << 20),
+    "rows-warp": (lambda n: rows(n, "warp"), "warp", None, 2048, 1 << 20),
+    "strings": (strings, "column", "sorted", 2048, 1 << 20),
+    "strings-warp": (lambda n: strings(n, "count_by_warp"), "warp", None, 2048, 1 << 20),
+    "frontier": (frontier, "found", "sorted", 2048, 1 << 21),
+    "points": (points, "random", "sorted", 4096, 1 << 22),
+    "probe": (probe, "lookups", "sorted", 4096, 1 << 22),
+    "interpreter": (interpreter, "mixed", "sorted", 4096, 1 << 22),
+    "integrate": (integrate, "mixed", "sorted", 4096, 1 << 21),
+    "rejection": (rejection, "nested", None, 4096, 1 << 22),
+    "rejection-flat": (lambda n: rejection(n, "flat"), "flat", None, 4096, 1 << 22),
+    "streams": (streams, "booked", "sorted", 4096, 1 << 24),
+    "quarters": (quarters, "quarters", "quarters_sorted", 4096, 1 << 24),
+    "stencil": (stencil, "plate", None, 16384, 1 << 24),
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", default="small", help="small, full, or a number of items")
-    parser.add_argument("--order", choices=["up", "down"], default="up", help="of the sorted twins' keys")
+    parser.add_argument("--order", default="up", help="of the sorted twins: up, down, dealt, dealt-down, or the size of windows")
     parser.add_argument("--only", help="names of cases, separated by commas")
     parser.add_argument("dir", nargs="?", default=HERE)
     args = parser.parse_args()
@@ -330,10 +355,15 @@ def main():
         case = make({"small": small, "full": full}.get(args.size) or int(args.size))
         case.write(args.dir, launch)
         if twin:
-            order = case.order()
-            after = case.permuted(order if args.order == "up" else order[::-1].copy())
+            if args.order.isdigit():
+                order = case.windows(int(args.order))
+            else:
+                order = case.order()
+                order = order[::-1].copy() if "down" in args.order else order
+                order = case.dealt(order) if "dealt" in args.order else order
+            after = case.permuted(order)
             after.note = "The same, sorted."
-            after.write(args.dir, "sorted", twin=True)
+            after.write(args.dir, twin, twin=True)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,11 @@ pub struct LaneCounts {
     pub lanes_missing: u64,
     /// Lanes that had exited before, summed over issues.
     pub lanes_exited: u64,
-    /// Memory instructions: 32-byte sectors touched, summed over issues; 0 for others.
+    /// Accesses of global memory: 32-byte sectors touched, summed over issues; 0 for others. Nsight's
+    /// `memory_l2_theoretical_sectors_global`.
     pub sectors: u64,
-    /// Sectors that full, consecutive accesses of the same lanes and width would touch.
+    /// Sectors that the same lanes would touch with neighbouring addresses, at each issue at most those touched:
+    /// min(touched, ceil(lanes whose guard holds * bytes / 32)). Nsight's `memory_l2_theoretical_sectors_global_ideal`.
     pub sectors_ideal: u64,
     /// Shared memory: passes that its 32 banks of 4 bytes need, summed over issues; 0 for others.
     pub shared_wavefronts: u64,

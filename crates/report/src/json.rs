@@ -74,9 +74,22 @@ pub struct Instruction<'a> {
     pub inst_executed: u64,
     pub thread_inst_executed: u64,
     pub thread_inst_executed_pred_on: u64,
+    /// Accesses of memory, for instructions that made some.
+    #[serde(flatten)]
+    pub memory: Option<Memory>,
     /// The function, for code outside the kernel's own section (its `pc` counts from that function's start).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<&'a str>,
+}
+
+/// Accesses of one instruction, named as Nsight's metrics.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct Memory {
+    pub memory_l2_theoretical_sectors_global: u64,
+    pub memory_l2_theoretical_sectors_global_ideal: u64,
+    pub memory_l1_wavefronts_shared: u64,
+    pub memory_l1_wavefronts_shared_ideal: u64,
 }
 
 /// One branch, predicated exit or indirect branch.
@@ -193,6 +206,12 @@ fn instructions<'a>(input: &Input<'a>) -> Vec<Instruction<'a>> {
             inst_executed: c.inst_executed,
             thread_inst_executed: c.thread_inst_executed,
             thread_inst_executed_pred_on: c.thread_inst_executed_pred_on,
+            memory: (c.sectors > 0 || c.shared_wavefronts > 0).then_some(Memory {
+                memory_l2_theoretical_sectors_global: c.sectors,
+                memory_l2_theoretical_sectors_global_ideal: c.sectors_ideal,
+                memory_l1_wavefronts_shared: c.shared_wavefronts,
+                memory_l1_wavefronts_shared_ideal: c.shared_wavefronts_ideal,
+            }),
             function: function.map(|f| f.name.as_str()),
         });
     }

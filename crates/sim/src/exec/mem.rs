@@ -197,7 +197,6 @@ impl Access<'_> {
         let memory = self.block.cx.memory;
         let pattern = pattern(at, mask, bytes);
         let first = lowest(mask);
-        self.sectors[1] += (u64::from(mask.count_ones()) * u64::from(bytes)).div_ceil(32);
         let whole = match pattern {
             Pattern::Consecutive => u64::from(mask.count_ones() * bytes),
             Pattern::Same => u64::from(bytes),
@@ -211,7 +210,7 @@ impl Access<'_> {
             let start = memory.regions[region].start;
             let offsets = at.map(|a| a.wrapping_sub(start));
             let (from, to) = (offsets[first], offsets[first] + whole - 1);
-            self.sectors[0] += to / 32 - from / 32 + 1;
+            self.count_sectors(to / 32 - from / 32 + 1, mask, bytes);
             self.block.cx.touched.range(region, from / 32, to / 32);
             return each(self, region, Offsets { at: &offsets, mask, pattern });
         }
@@ -231,7 +230,7 @@ impl Access<'_> {
             let nearest = memory.nearest(access.address);
             return Err(SimError::OutOfBounds { access, nearest });
         }
-        self.sectors[0] += distinct_sectors(at, mask);
+        self.count_sectors(distinct_sectors(at, mask), mask, bytes);
         let mut left = mask;
         while left != 0 {
             let region = regions[lowest(left)];
@@ -246,6 +245,13 @@ impl Access<'_> {
             each(self, region as usize, Offsets { at: &offsets, mask: here, pattern: Pattern::Any })?;
         }
         Ok(())
+    }
+
+    /// One access that touches so many sectors. The ideal is that of neighbouring addresses, but never more than what is
+    /// touched: lanes may share addresses (measured with Nsight: a broadcast has 1 and 1).
+    fn count_sectors(&mut self, touched: u64, mask: u32, bytes: u32) {
+        self.sectors[0] += touched;
+        self.sectors[1] += (u64::from(mask.count_ones()) * u64::from(bytes)).div_ceil(32).min(touched);
     }
 
     /// Tells the shadow, if blocks run in parallel.
@@ -437,6 +443,7 @@ impl Access<'_> {
     /// Counts and marks the sectors of a run of lanes in one buffer.
     fn run_sectors(&mut self, region: usize, from: u64, len: u64, write: bool) {
         let (first, last) = (from / 32, (from + len - 1) / 32);
+        // A run of lanes: no two of them share bytes, so the ideal is never above what is touched.
         self.sectors[0] += last - first + 1;
         self.sectors[1] += len.div_ceil(32);
         self.block.cx.touched.range(region, first, last);

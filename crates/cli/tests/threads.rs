@@ -1,0 +1,154 @@
+//! What each thread did, on all launches that an H200 was measured on: the records must add up to the counters, agree
+//! lane by lane with the trace of a warp, and name the sectors that were counted. Machine code and PTX.
+
+mod launches;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use lanescope::launch::{self, LaunchFile};
+use lanescope::run::{Prepared, Ran, RunError, Settings};
+use lanescope_analysis::Cfg;
+use lanescope_ir::op::memory::{MemoryOp, Space};
+use lanescope_ir::{Op, ThreadProfile};
+use lanescope_sim::{ThreadRequest, TraceRequest};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() {
+    let args = Arguments::from_args();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut trials = Vec::new();
+    for folder in ["tests/groundtruth", "validation"] {
+        let folder = root.join(folder);
+        for path in launches::below(&folder) {
+            let name = path.strip_prefix(&folder).unwrap_or(&path).with_extension("").display().to_string();
+            let ptx = path.with_file_name("kernel.ptx");
+            let trial = path.clone();
+            trials.push(Trial::test(name.clone(), move || all(&trial, None)).with_kind("sm_90"));
+            if ptx.exists() {
+                trials.push(Trial::test(name, move || all(&path, Some("kernel.ptx"))).with_kind("ptx"));
+            }
+        }
+    }
+    libtest_mimic::run(&args, trials).exit();
+}
+
+fn all(path: &Path, module: Option<&str>) -> Result<(), Failed> {
+    let text = std::fs::read_to_string(path)?;
+    let mut file = launch::parse(&path.display().to_string(), &text)?;
+    if let Some(module) = module {
+        file.module = module.into();
+    }
+    let dir = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    let Some(one) = run(&file, &dir, 1)? else { return Ok(()) };
+    let Some(two) = run(&file, &dir, 2)? else { return Err("runs on one thread only".into()) };
+    if one.outcome.threads != two.outcome.threads {
+        return Err("1 and 2 threads give other records".into());
+    }
+    let records = one.outcome.threads.as_ref().ok_or("no records")?;
+    adds_up(&one, records)?;
+    as_traced(&one, records)?;
+    accesses(&one, records)
+}
+
+/// `None` if the launch is refused.
+fn run(file: &LaunchFile, dir: &Path, threads: usize) -> Result<Option<Ran>, Failed> {
+    let settings = Settings {
+        threads,
+        trace: Some(TraceRequest { block: 0, warp: 0, max_steps: 4_000_000 }),
+        threads_profile: Some(ThreadRequest::default()),
+        ..Settings::default()
+    };
+    match Prepared::new(file.clone(), PathBuf::from(dir), &settings).and_then(|p| p.run(None)) {
+        Ok(ran) => Ok(Some(ran)),
+        Err(RunError::Sim(_) | RunError::Module { .. }) => Ok(None),
+        Err(e) => Err(e.to_string().into()),
+    }
+}
+
+fn continued(ran: &Ran, inst: u32) -> bool {
+    ran.kernel.continued.get(inst as usize).copied().unwrap_or(false)
+}
+
+fn adds_up(ran: &Ran, t: &ThreadProfile) -> Result<(), Failed> {
+    let firsts: Vec<u32> = Cfg::new(&ran.kernel).blocks.iter().map(|b| b.first).collect();
+    if t.blocks != firsts || t.threads as u64 != t.of {
+        return Err("other blocks, or not all threads".into());
+    }
+    for (&first, by_thread) in firsts.iter().zip(&t.executions) {
+        let sum: u64 = by_thread.iter().map(|&n| u64::from(n)).sum();
+        let counted = ran.profile().counts[first as usize].thread_inst_executed;
+        // A profile has no counts for the further steps of an instruction.
+        if sum != counted && !continued(ran, first) {
+            return Err(format!("block at {first}: {sum} executions, counted {counted}").into());
+        }
+    }
+    Ok(())
+}
+
+/// The trace has the lanes of each issue.
+fn as_traced(ran: &Ran, t: &ThreadProfile) -> Result<(), Failed> {
+    let trace = ran.outcome.trace.as_ref().ok_or("no trace")?;
+    if trace.cut {
+        return Ok(());
+    }
+    let width = ran.profile().shape.warp_size.min(t.block_threads);
+    for (block, &first) in t.blocks.iter().enumerate() {
+        let mut lanes = vec![0u32; width as usize];
+        for step in trace.steps.iter().filter(|s| s.inst == first) {
+            for (l, n) in lanes.iter_mut().enumerate() {
+                *n += u32::from(step.active.0 >> l & 1 != 0);
+            }
+        }
+        if lanes[..] != t.executions[block][..width as usize] {
+            let ours = &t.executions[block][..width as usize];
+            return Err(format!("block at {first}: traced {lanes:?}, recorded {ours:?}").into());
+        }
+    }
+    Ok(())
+}
+
+fn accesses(ran: &Ran, t: &ThreadProfile) -> Result<(), Failed> {
+    let width = ran.profile().shape.warp_size as usize;
+    for (at, inst) in ran.kernel.instructions.iter().enumerate() {
+        let Op::Memory(op) = &inst.op else { continue };
+        let space = match op {
+            MemoryOp::Load { space, valid, .. } if valid.is_true() => *space,
+            MemoryOp::Store { space, .. } => *space,
+            MemoryOp::Atomic { space, .. } => *space,
+            _ => continue,
+        };
+        let counts = &ran.profile().counts[at];
+        let found = t.accesses.iter().find(|a| a.inst == at as u32);
+        let sum = found.map_or(0, |a| a.threads.iter().map(|t| u64::from(t.count)).sum::<u64>());
+        if space == Space::Global
+            && !inst.uniform
+            && !continued(ran, at as u32)
+            && sum != counts.thread_inst_executed_pred_on
+        {
+            let on = counts.thread_inst_executed_pred_on;
+            return Err(format!("`{}`: {sum} accesses, counted {on}", ran.kernel.text[at]).into());
+        }
+        let Some(found) = found else { continue };
+        // Where each warp comes once, its lanes together, their sectors are those that were counted.
+        let warps: Vec<_> = found
+            .threads
+            .chunks(t.block_threads as usize)
+            .flat_map(|block| block.chunks(width))
+            .filter(|w| w.iter().any(|t| t.count != 0))
+            .collect();
+        let once = found.threads.iter().all(|t| t.count <= 1) && counts.inst_executed <= warps.len() as u64;
+        if !once || continued(ran, at as u32) || matches!(op, MemoryOp::Atomic { .. }) && space == Space::Generic {
+            continue;
+        }
+        let sectors = |w: &[lanescope_ir::ThreadAccess]| {
+            let of = |t: &lanescope_ir::ThreadAccess| t.first / 32..(t.first + u64::from(found.bytes)).div_ceil(32);
+            w.iter().filter(|t| t.count != 0).flat_map(of).collect::<BTreeSet<u64>>().len() as u64
+        };
+        let sum: u64 = warps.iter().map(|w| sectors(w)).sum();
+        if sum != counts.sectors {
+            return Err(format!("`{}`: {sum} sectors, counted {}", ran.kernel.text[at], counts.sectors).into());
+        }
+    }
+    Ok(())
+}

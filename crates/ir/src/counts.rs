@@ -21,7 +21,8 @@ pub struct LaneCounts {
     /// Sectors that the same lanes would touch with neighbouring addresses, at each issue at most those touched:
     /// min(touched, ceil(lanes whose guard holds * bytes / 32)). Nsight's `memory_l2_theoretical_sectors_global_ideal`.
     pub sectors_ideal: u64,
-    /// Shared memory: passes that its 32 banks of 4 bytes need, summed over issues; 0 for others.
+    /// Shared memory: passes (Nsight's wavefronts) that its 32 banks of 4 bytes need, summed over issues; 0 for others. After
+    /// published rules, in part assumptions: see `docs/report.md`.
     pub shared_wavefronts: u64,
     /// Passes that the same lanes and width need without a bank conflict.
     pub shared_wavefronts_ideal: u64,

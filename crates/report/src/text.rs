@@ -8,7 +8,7 @@ use std::fmt::Write;
 use anstyle::Style;
 use lanescope_analysis::words::{amount, at_line, count, inlined_at, lanes, percent, share};
 use lanescope_analysis::{Line, Place};
-use lanescope_ir::{BranchKind, Op, Severity};
+use lanescope_ir::{BranchKind, LaneCounts, Op, Severity};
 
 use crate::layout::{Align, BAD, Columns, DIM, GOOD, HEAD, PLAIN, WARN, styled, wrap};
 use crate::{Input, Level};
@@ -271,6 +271,7 @@ fn instruction_row(input: &Input<'_>, i: u32, c: &mut Columns) {
         let taken = if b.kind == BranchKind::Exit { "lanes left" } else { "lanes took it" };
         format!("   <- {} of {} split, {} {taken}", count(b.divergent), count(b.executed), count(b.lanes_taken))
     });
+    let note = note.or_else(|| traffic(&n));
     let plain = PLAIN;
     c.row(vec![
         (plain, String::new()),
@@ -281,6 +282,21 @@ fn instruction_row(input: &Input<'_>, i: u32, c: &mut Columns) {
         (plain, zero(off)),
         (plain, format!("  {text}{}", note.unwrap_or_default())),
     ]);
+}
+
+/// Sectors, and bank conflicts if there are any.
+fn traffic(n: &LaneCounts) -> Option<String> {
+    let mut parts = Vec::new();
+    if n.sectors > 0 {
+        let more = n.sectors > n.sectors_ideal;
+        let ideal = if more { format!(", {} at best", count(n.sectors_ideal)) } else { String::new() };
+        parts.push(format!("{} sectors{ideal}", count(n.sectors)));
+    }
+    if n.shared_wavefronts > n.shared_wavefronts_ideal {
+        let (passes, ideal) = (count(n.shared_wavefronts), count(n.shared_wavefronts_ideal));
+        parts.push(format!("bank conflicts: {passes} passes, {ideal} without"));
+    }
+    (!parts.is_empty()).then(|| format!("   <- {}", parts.join("; ")))
 }
 
 fn zero(n: u64) -> String {

@@ -2,11 +2,12 @@
 
 use lanescope_ir::op::memory::{Space, Width};
 
+use super::banks::{Traffic, Use};
 use super::mem::{Access, Addresses, addresses};
 use super::program::{Address, CopyInst, Pieces, TilesInst};
 use super::tensor;
 use crate::error::SimError;
-use crate::memory::words::lanes;
+use crate::memory::words::{Pattern, lanes};
 use crate::rows::{LANES, Row};
 
 impl Access<'_> {
@@ -61,7 +62,7 @@ impl Access<'_> {
         bytes: &[u32; LANES],
         out: &mut [Row; 8],
     ) -> Result<(), SimError> {
-        let before = *self.sectors;
+        let before = *self.traffic;
         let mut touched = 0;
         let mut last = None;
         let mut wanted = 0;
@@ -82,7 +83,11 @@ impl Access<'_> {
             let row = &mut out[i as usize / 4];
             lanes(some).for_each(|l| row.0[l] |= byte[0].0[l] << (i % 4 * 8));
         }
-        *self.sectors = [before[0] + touched, before[1] + wanted.div_ceil(32)];
+        *self.traffic = Traffic {
+            sectors: before.sectors + touched,
+            sectors_ideal: before.sectors_ideal + wanted.div_ceil(32),
+            ..before
+        };
         Ok(())
     }
 
@@ -109,7 +114,13 @@ impl Access<'_> {
             }
             return self.store_to(space, Width::B128, mask, &at, &rows);
         }
+        let mut loaded = Traffic { ..*self.traffic };
         self.load_from(space, Width::B128, mask, &at, &mut rows)?;
+        if self.traffic.sectors == loaded.sectors {
+            // By tiles, whatever pairs of rows have the same address.
+            loaded.shared(mask, &at, Width::B128.bytes(), Pattern::Any, Use::Matrix);
+            *self.traffic = loaded;
+        }
         for (tile, &d) in t.dst.iter().enumerate().take(count) {
             let mut words = Row(std::array::from_fn(|l| rows[l % 4].0[8 * tile + l / 4]));
             if t.transposed {

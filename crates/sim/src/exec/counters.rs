@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use lanescope_ir::{BranchCounts, LaneCounts, LaunchShape, Profile, Reach, TripHistogram};
 
+use super::banks::Traffic;
 use super::program::Program;
 use crate::launch::{Extremes, WarpSum};
 
@@ -61,7 +62,7 @@ pub(crate) struct Counters {
     edges: Vec<Edge>,
     /// Lanes whose guard held, for guarded instructions.
     pub(crate) on: Vec<u64>,
-    pub(crate) sectors: Vec<[u64; 2]>,
+    pub(crate) traffic: Vec<Traffic>,
     pub(crate) branches: Vec<BranchTally>,
     pub(crate) trips: Vec<Trips>,
     pub(crate) extremes: Extremes,
@@ -74,7 +75,7 @@ impl Counters {
         Counters {
             edges: vec![Edge::default(); n + 1],
             on: vec![0; n],
-            sectors: vec![[0; 2]; n],
+            traffic: vec![Traffic::default(); n],
             branches: vec![BranchTally::default(); p.branches.len()],
             trips: vec![Trips::default(); p.loops.headers.len()],
             extremes: Extremes::default(),
@@ -124,10 +125,7 @@ impl Counters {
         }
         self.longest_block = self.longest_block.max(o.longest_block);
         self.on.iter_mut().zip(&o.on).for_each(|(a, b)| *a += b);
-        for (a, b) in self.sectors.iter_mut().zip(&o.sectors) {
-            a[0] += b[0];
-            a[1] += b[1];
-        }
+        self.traffic.iter_mut().zip(&o.traffic).for_each(|(a, b)| a.add(b));
         for (a, b) in self.branches.iter_mut().zip(&o.branches) {
             a.executed += b.executed;
             a.divergent += b.divergent;
@@ -162,9 +160,10 @@ impl Counters {
                 thread_inst_executed_pred_on: if inst.guarded { self.on[at] } else { sum.lanes },
                 lanes_missing: sum.missing,
                 lanes_exited: sum.exited,
-                sectors: self.sectors[at][0],
-                sectors_ideal: self.sectors[at][1],
-                ..LaneCounts::default()
+                sectors: self.traffic[at].sectors,
+                sectors_ideal: self.traffic[at].sectors_ideal,
+                shared_wavefronts: self.traffic[at].wavefronts,
+                shared_wavefronts_ideal: self.traffic[at].wavefronts_ideal,
             });
         }
         let branches = p.branches.iter().zip(&self.branches).filter(|(i, b)| !i.only_if_split || b.divergent != 0);

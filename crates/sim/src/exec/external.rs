@@ -1,6 +1,7 @@
 //! Functions of the CUDA runtime that kernels call: `vprintf` and `__assertfail`. Others are refused by name.
 
 use super::Where;
+use super::banks::Traffic;
 use super::mem::Access;
 use super::program::External;
 use super::rows;
@@ -89,7 +90,7 @@ pub(crate) fn run<C: Convergence>(
             |i: usize, l: usize| args.get(i).map_or(0, |[low, high]| u64::from(low.0[l]) | u64::from(high.0[l]) << 32);
         let mut results = Row::ZERO;
         // What the runtime reads is not counted as the kernel's.
-        let mut sectors = [0; 2];
+        let mut traffic = Traffic::default();
         for l in lanes(mask) {
             let thread = env.block.thread(row.warp, row.base + l as u32);
             let access = Access {
@@ -98,7 +99,7 @@ pub(crate) fn run<C: Convergence>(
                 local: &mut tile.local[row.index as usize],
                 shared: env.shared,
                 at: row,
-                sectors: &mut sectors,
+                traffic: &mut traffic,
                 hint: env.hint,
             };
             let mut reader = Reader { access, lane: l, next: arg(1, l) };

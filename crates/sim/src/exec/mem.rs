@@ -7,6 +7,7 @@ use std::cell::Cell;
 use lanescope_ir::op::memory::{AtomOp, AtomType, Space, Width};
 
 use super::atomic::{self, Value};
+use super::banks::{Traffic, Use};
 use super::program::{Address, MemInst, MemKind};
 use super::{BlockCx, Where};
 use crate::error::{AccessKind, BadAccess, SimError};
@@ -24,8 +25,7 @@ pub(crate) struct Access<'a> {
     pub(crate) local: &'a mut Local,
     pub(crate) shared: &'a [Cell<u32>],
     pub(crate) at: Where,
-    /// Sectors touched and the ideal.
-    pub(crate) sectors: &'a mut [u64; 2],
+    pub(crate) traffic: &'a mut Traffic,
     /// The buffer of the last access.
     pub(crate) hint: &'a mut usize,
 }
@@ -49,7 +49,7 @@ fn lowest(mask: u32) -> usize {
     (mask.trailing_zeros() as usize).min(LANES - 1)
 }
 
-fn pattern(at: &Addresses, mask: u32, bytes: u32) -> Pattern {
+pub(super) fn pattern(at: &Addresses, mask: u32, bytes: u32) -> Pattern {
     let first = lowest(mask);
     let base = at[first].wrapping_sub(first as u64 * u64::from(bytes));
     let (mut step, mut same) = (0, 0);
@@ -250,8 +250,8 @@ impl Access<'_> {
     /// One access that touches so many sectors. The ideal is that of neighbouring addresses, but never more than what is
     /// touched: lanes may share addresses (measured with Nsight: a broadcast has 1 and 1).
     fn count_sectors(&mut self, touched: u64, mask: u32, bytes: u32) {
-        self.sectors[0] += touched;
-        self.sectors[1] += (u64::from(mask.count_ones()) * u64::from(bytes)).div_ceil(32).min(touched);
+        self.traffic.sectors += touched;
+        self.traffic.sectors_ideal += (u64::from(mask.count_ones()) * u64::from(bytes)).div_ceil(32).min(touched);
     }
 
     /// Tells the shadow, if blocks run in parallel.
@@ -294,7 +294,9 @@ impl Access<'_> {
             }),
             Space::Shared => {
                 self.bounds(AccessKind::Load, space, bytes, mask, at)?;
-                words::load(self.shared, Offsets { at, mask, pattern: pattern(at, mask, bytes) }, width, out);
+                let pattern = pattern(at, mask, bytes);
+                self.traffic.shared(mask, at, bytes, pattern, Use::Load);
+                words::load(self.shared, Offsets { at, mask, pattern }, width, out);
                 Ok(())
             }
             Space::Local => {
@@ -385,7 +387,9 @@ impl Access<'_> {
             }),
             Space::Shared => {
                 self.bounds(AccessKind::Store, space, bytes, mask, at)?;
-                words::store(self.shared, Offsets { at, mask, pattern: pattern(at, mask, bytes) }, width, values);
+                let pattern = pattern(at, mask, bytes);
+                self.traffic.shared(mask, at, bytes, pattern, Use::Store);
+                words::store(self.shared, Offsets { at, mask, pattern }, width, values);
                 Ok(())
             }
             Space::Local => {
@@ -444,8 +448,8 @@ impl Access<'_> {
     fn run_sectors(&mut self, region: usize, from: u64, len: u64, write: bool) {
         let (first, last) = (from / 32, (from + len - 1) / 32);
         // A run of lanes: no two of them share bytes, so the ideal is never above what is touched.
-        self.sectors[0] += last - first + 1;
-        self.sectors[1] += len.div_ceil(32);
+        self.traffic.sectors += last - first + 1;
+        self.traffic.sectors_ideal += len.div_ceil(32);
         self.block.cx.touched.range(region, first, last);
         let Some(shadow) = self.block.cx.shadow else { return };
         for sector in first..=last {
@@ -502,6 +506,7 @@ impl Access<'_> {
                 if address + len > u64::from(self.block.cx.shared_size) {
                     return false;
                 }
+                self.traffic.shared_run(exec, bytes, Use::Load);
                 let shared = self.shared;
                 self.fill(&shared[(address / 4) as usize..][..(len / 4) as usize], width, dst, exec);
             }
@@ -564,6 +569,7 @@ impl Access<'_> {
                 if address + len > u64::from(self.block.cx.shared_size) {
                     return false;
                 }
+                self.traffic.shared_run(exec, bytes, Use::Store);
                 let shared = self.shared;
                 self.spill(&shared[(address / 4) as usize..][..(len / 4) as usize], width, src, exec);
             }
@@ -725,6 +731,8 @@ impl Access<'_> {
             }),
             Space::Shared => {
                 self.bounds(AccessKind::Atomic, space, bytes, mask, at)?;
+                let how = if job.op == AtomOp::PopcInc { Use::Store } else { Use::Atomic };
+                self.traffic.shared(mask, at, bytes, Pattern::Any, how);
                 let job = Job { apply: atomic::apply_shared, ..*job };
                 job.run(self.shared, Offsets { at, mask, pattern: Pattern::Any }, old);
                 Ok(())

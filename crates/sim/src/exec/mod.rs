@@ -5,6 +5,7 @@
 //! keeps the steps of one warp and [`record`] what each thread did.
 
 pub(crate) mod atomic;
+pub(crate) mod banks;
 pub(crate) mod barrier;
 pub(crate) mod block;
 pub(crate) mod check;

@@ -14,7 +14,7 @@ use lanescope_ir::{
 
 use super::BlockCx;
 use super::mem;
-use super::program::{Inst, Kind, MemInst, MemKind, NONE, Pieces};
+use super::program::{Kind, MemInst, MemKind, NONE, Pieces};
 use crate::error::SimError;
 use crate::launch::ThreadRequest;
 use crate::memory::words::lanes;
@@ -280,10 +280,10 @@ impl BlockRecord {
         recorder: &Recorder,
         file: &RowFile,
         at: u32,
-        inst: &Inst,
         first: u32,
         runs: &[Run],
     ) {
+        let inst = &block.cx.program.insts[at as usize];
         let wanted = recorder.wanted[at as usize];
         if wanted.access != NONE
             && let Kind::Memory(m) = &inst.kind

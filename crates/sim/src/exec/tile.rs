@@ -424,7 +424,7 @@ impl<C: Convergence> Tile<C> {
                     local: &mut self.local[r.warp as usize],
                     shared: env.shared,
                     at: place,
-                    sectors: &mut env.counters.sectors[at as usize],
+                    traffic: &mut env.counters.traffic[at as usize],
                     hint: env.hint,
                 }
                 .run(m, r.active, exec, inst.uniform)?;
@@ -530,7 +530,7 @@ impl<C: Convergence> Tile<C> {
         }
         if let (Some(record), Some(recorder)) = (env.record.as_deref_mut(), env.block.cx.recorder) {
             let first = self.first * rows::<C>() as u32;
-            record.before(env.block, recorder, &self.file, at, inst, first, runs);
+            record.before(env.block, recorder, &self.file, at, first, runs);
         }
         Ok(())
     }

@@ -55,7 +55,7 @@ fn all(path: &Path, module: Option<&str>) -> Result<(), Failed> {
 fn run(file: &LaunchFile, dir: &Path, threads: usize) -> Result<Option<Ran>, Failed> {
     let settings = Settings {
         threads,
-        trace: Some(TraceRequest { block: 0, warp: 0, max_steps: 4_000_000 }),
+        traces: vec![TraceRequest { block: 0, warp: 0, max_steps: 4_000_000 }],
         threads_profile: Some(ThreadRequest::default()),
         ..Settings::default()
     };
@@ -88,7 +88,7 @@ fn adds_up(ran: &Ran, t: &ThreadProfile) -> Result<(), Failed> {
 
 /// The trace has the lanes of each issue.
 fn as_traced(ran: &Ran, t: &ThreadProfile) -> Result<(), Failed> {
-    let trace = ran.outcome.trace.as_ref().ok_or("no trace")?;
+    let trace = ran.outcome.traces.first().ok_or("no trace")?;
     if trace.cut {
         return Ok(());
     }

@@ -13,6 +13,7 @@ pub mod constants;
 pub mod diagnostics;
 pub mod disasm;
 pub mod dtype;
+pub mod html;
 pub mod launch;
 pub mod levels;
 pub mod module;

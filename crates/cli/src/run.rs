@@ -9,13 +9,14 @@
 //! # Ok::<(), lanescope::run::RunError>(())
 //! ```
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lanescope_analysis::lint::Hazard;
 use lanescope_analysis::{Analysis, analyse};
 use lanescope_ir::{Kernel, LaneCounts, Profile};
-use lanescope_report::Level;
+use lanescope_report::{Input, Level};
 use lanescope_sim::{
     CheckLog, Failure, GlobalMemory, Launch, Model, Options, Outcome, Progress, ThreadRequest, Trace, TraceEvent,
     TraceRequest, Unknown, attempt,
@@ -205,6 +206,18 @@ impl Prepared {
         Ok(Prepared { launch, dir, kernel, level, built: None, code: Vec::new(), data, settings })
     }
 
+    /// Warps of a block.
+    pub fn warps(&self) -> u32 {
+        let threads = self.launch.block.iter().fold(1u32, |n, &d| n.saturating_mul(d));
+        threads.div_ceil(self.settings.warp_size.unwrap_or(32).max(1))
+    }
+
+    /// The same launch with these warps traced.
+    pub fn traced(mut self, traces: Vec<TraceRequest>) -> Prepared {
+        self.settings.traces = traces;
+        self
+    }
+
     /// Runs the launch. `progress` is told the number of blocks done and of all.
     pub fn run(self, progress: Option<Progress<'_>>) -> Result<Ran, RunError> {
         let demangled = demangle(&self.kernel.name);
@@ -298,6 +311,35 @@ impl Ran {
     pub fn trace(&self, block: u64, warp: u32) -> Option<lanescope_report::trace::Trace> {
         let title = format!("{}: block {block}, warp {warp}", self.demangled);
         Some(trace_view(find(&self.outcome.traces, block, warp)?, title, self.profile().shape.warp_size))
+    }
+
+    /// Remarks that belong on a report's first screen.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.kernel.warnings.clone();
+        warnings.extend(self.outcome.warnings.iter().cloned());
+        for u in &self.outcome.unknown {
+            let bytes: u64 = u.ranges.iter().map(|r| r.1.saturating_sub(r.0)).sum();
+            warnings.push(format!(
+                "{bytes} bytes of {} are unknown: they come from instructions that are not implemented",
+                u.buffer
+            ));
+        }
+        warnings
+    }
+
+    /// What a report is made from.
+    pub fn input<'a>(&'a self, sources: &'a HashMap<u32, Vec<String>>, warnings: &'a [String]) -> Input<'a> {
+        Input {
+            kernel: &self.kernel,
+            profile: self.profile(),
+            analysis: &self.analysis,
+            demangled: &self.demangled,
+            source: "sim",
+            level: self.level,
+            compiler: self.built.as_ref().map(|b| b.compiler.as_str()),
+            sources,
+            warnings,
+        }
     }
 
     /// The launch file.
@@ -397,25 +439,23 @@ fn find(traces: &[Trace], block: u64, warp: u32) -> Option<&Trace> {
 }
 
 fn trace_view(trace: &Trace, title: String, warp_size: u32) -> lanescope_report::trace::Trace {
-    let steps = trace.steps.iter().map(|s| lanescope_report::trace::Step {
+    use lanescope_report::trace::{Event, Step};
+    let steps = trace.steps.iter().map(|s| Step {
         step: s.step,
         inst: s.inst,
         active: s.active,
         executing: s.executing,
         others: s.others.clone(),
         event: match s.event {
-            TraceEvent::Step => String::new(),
-            // All lanes step aside (a YIELD, a parked group that must run first).
-            TraceEvent::Split { taken } if taken == s.active => "another group runs".into(),
-            TraceEvent::Split { taken } => {
-                format!("split: {} of {} lanes take it", taken.count(), s.active.count())
-            }
-            TraceEvent::Jump => "jump".into(),
-            TraceEvent::Exit { lanes } if lanes.count() == 1 => "1 lane leaves".into(),
-            TraceEvent::Exit { lanes } => format!("{} lanes leave", lanes.count()),
-            TraceEvent::Wait => "waits".into(),
-            TraceEvent::Join { group } => format!("join: {} lanes go on together", group.count()),
+            TraceEvent::Step => Event::Step,
+            TraceEvent::Split { taken } if taken == s.active => Event::Aside,
+            TraceEvent::Split { taken } => Event::Split { taken },
+            TraceEvent::Jump => Event::Jump,
+            TraceEvent::Exit { lanes } => Event::Exit { lanes },
+            TraceEvent::Wait => Event::Wait,
+            TraceEvent::Join { group } => Event::Join { group },
         },
     });
-    lanescope_report::trace::Trace { title, lanes: trace.lanes, warp_size, steps: steps.collect(), cut: trace.cut }
+    let (block, warp, lanes, steps) = (trace.block, trace.warp, trace.lanes, steps.collect());
+    lanescope_report::trace::Trace { title, block, warp, lanes, warp_size, steps, cut: trace.cut }
 }

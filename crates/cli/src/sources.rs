@@ -5,8 +5,20 @@ use std::path::{Path, PathBuf};
 
 use lanescope_ir::Kernel;
 
+use crate::run::Ran;
+
 /// Larger files are no hand-written source.
 const LARGEST: u64 = 8 << 20;
+
+/// The text of the files of a launch: looked for in `folder`, beside the launch file (in `dir`) and beside its module.
+pub fn of(ran: &Ran, dir: &Path, folder: Option<&Path>) -> HashMap<u32, Vec<String>> {
+    let mut dirs: Vec<PathBuf> = folder.map(Path::to_path_buf).into_iter().collect();
+    dirs.push(dir.to_path_buf());
+    if let Some(module) = dir.join(&ran.launch().module).parent() {
+        dirs.push(module.to_path_buf());
+    }
+    find(&ran.kernel, &dirs)
+}
 
 /// The text of the files that `kernel`'s line table names: as they are named there, or by base name in `dirs`.
 pub fn find(kernel: &Kernel, dirs: &[PathBuf]) -> HashMap<u32, Vec<String>> {

@@ -71,11 +71,11 @@ fn report(path: &Path) -> Result<(), Failed> {
     let (mode, name) = first.split_once(' ').ok_or("the first line is not `report|trace|json LAUNCH`")?;
     let file = path.with_file_name("../../../../tests/groundtruth").join(name);
     let settings = Settings {
-        traces: vec![lanescope::sim::TraceRequest {
-            block: 0,
-            warp: 0,
-            max_steps: if mode == "trace" { 60 } else { 0 },
-        }],
+        traces: if mode == "trace" {
+            vec![lanescope::sim::TraceRequest { block: 0, warp: 0, max_steps: 60 }]
+        } else {
+            vec![]
+        },
         ..Settings::default()
     };
     let ran = Prepared::open(&file, &settings).and_then(|p| p.run(None)).map_err(|e| Failed::from(e.to_string()))?;

@@ -6,6 +6,7 @@
 
 pub mod check;
 pub mod flame;
+pub mod html;
 pub mod json;
 mod layout;
 pub mod levels;

@@ -29,8 +29,53 @@ pub struct Step {
     pub executing: LaneMask,
     /// Groups that do not run now: where they stand, and their lanes.
     pub others: Vec<(u32, LaneMask)>,
-    /// What happened to the group, in words; empty if it just goes on.
-    pub event: String,
+    /// What happened to the group.
+    pub event: Event,
+}
+
+/// What a step did to its group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Event {
+    /// It goes on.
+    #[default]
+    Step,
+    /// Its lanes went apart.
+    Split {
+        /// Those that took the branch.
+        taken: LaneMask,
+    },
+    /// All its lanes step aside (a YIELD, a parked group that must run first).
+    Aside,
+    /// It went elsewhere.
+    Jump,
+    /// Lanes left.
+    Exit {
+        /// Which.
+        lanes: LaneMask,
+    },
+    /// It, or a part of it, waits.
+    Wait,
+    /// Lanes that had been apart go on together.
+    Join {
+        /// The group that goes on.
+        group: LaneMask,
+    },
+}
+
+impl Event {
+    /// In words, about a step of the lanes `active`; empty if they just go on.
+    pub fn words(self, active: LaneMask) -> String {
+        match self {
+            Event::Step => String::new(),
+            Event::Aside => "another group runs".into(),
+            Event::Split { taken } => format!("split: {} of {} lanes take it", taken.count(), active.count()),
+            Event::Jump => "jump".into(),
+            Event::Exit { lanes } if lanes.count() == 1 => "1 lane leaves".into(),
+            Event::Exit { lanes } => format!("{} lanes leave", lanes.count()),
+            Event::Wait => "waits".into(),
+            Event::Join { group } => format!("join: {} lanes go on together", group.count()),
+        }
+    }
 }
 
 /// A warp's trace.
@@ -38,6 +83,10 @@ pub struct Step {
 pub struct Trace {
     /// Which warp, in words.
     pub title: String,
+    /// Linear index of the block.
+    pub block: u64,
+    /// Index of the warp in the block.
+    pub warp: u32,
     /// Lanes that exist.
     pub lanes: LaneMask,
     /// Lanes of a warp.
@@ -88,8 +137,9 @@ pub fn text(kernel: &Kernel, trace: &Trace) -> String {
         let short: String = shown.chars().skip(cut).collect();
         let text = kernel.text.get(at).map_or("?", String::as_str);
         let mut row = format!("{:>6}  {short:<column$}  {lanes}  {pc:#06x}  {text}", s.step);
-        if !s.event.is_empty() {
-            let _ = write!(row, "  {}", styled(WARN, &s.event));
+        let event = s.event.words(s.active);
+        if !event.is_empty() {
+            let _ = write!(row, "  {}", styled(WARN, &event));
         }
         if s.others != others_before {
             for (inst, lanes) in &s.others {

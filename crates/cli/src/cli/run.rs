@@ -1,13 +1,13 @@
 //! `lanescope run`.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use lanescope::report::{self, Input};
+use lanescope::report;
 use lanescope::run::{Prepared, Ran, RunError, Settings, Stopped};
 use lanescope::sim::{Model, PrintedText, TraceRequest, Unknown};
-use lanescope::{ir::Severity, output, sources};
+use lanescope::{html, ir::Severity, output, sources};
 
 use super::{FINDINGS, Format, print, print_json, tools};
 use crate::progress::Blocks;
@@ -28,6 +28,16 @@ pub(super) struct Args {
     /// stacks, a line each.
     #[arg(long, value_name = "FILE", conflicts_with = "compare_levels")]
     flame: Option<PathBuf>,
+    /// Write the report as one HTML page that needs nothing else: source and code side by side, the lanes of a warp over
+    /// time, causes.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["compare_levels", "trace"])]
+    html: Option<PathBuf>,
+    /// Warps whose lanes the page shows over time. Default: the one that loses most lane slots, for which the launch runs twice.
+    #[arg(long, value_name = "BLOCK,WARP;...", requires = "html")]
+    html_warps: Option<String>,
+    /// Steps of each of these warps at most.
+    #[arg(long, value_name = "N", requires = "html", default_value_t = html::STEPS)]
+    html_steps: usize,
     /// Threads that run blocks; the results do not depend on it. Default: all processors.
     #[arg(long, value_name = "N")]
     threads: Option<std::num::NonZeroUsize>,
@@ -165,7 +175,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     if let Some(built) = &prepared.built {
         tools::show_log(built)?;
     }
-    check_trace(&prepared, trace, args.warp_size.unwrap_or(32))?;
+    if let Some(request) = trace {
+        html::check(&prepared, request.block, request.warp, "--trace")?;
+    }
+    let warps = match &args.html_warps {
+        Some(text) => html::warps(&prepared, text, "--html-warps")?,
+        None => Vec::new(),
+    };
+    let prepared = if warps.is_empty() { prepared } else { prepared.traced(html::requests(&warps, args.html_steps)) };
+    // The page shows the warp that loses most, which is known after a run.
+    let again = (args.html.is_some() && warps.is_empty()).then(|| prepared.clone());
     let dir = prepared.dir.clone();
     let blocks = Blocks::new();
     let result = prepared.run(Some(&|done, total| blocks.update(done, total)));
@@ -181,6 +200,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     if let Some(file) = &args.flame {
         write_flame(&ran, file)?;
     }
+    if let Some(file) = &args.html {
+        let traced = again.map(|prepared| html::trace_again(prepared, &ran, args.html_steps)).transpose()?;
+        let page = html::Content { ran: &ran, traced: traced.as_ref(), ..html::Content::new(&ran, &dir) };
+        html::write(&html::Content { folder: args.source.as_deref(), ..page }, file)?;
+    }
     if trace.is_some() {
         print_trace(&ran, trace)?;
     } else {
@@ -191,7 +215,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     Ok(if fails { FINDINGS } else { 0 })
 }
 
-fn write_flame(ran: &Ran, file: &std::path::Path) -> anyhow::Result<()> {
+fn write_flame(ran: &Ran, file: &Path) -> anyhow::Result<()> {
     let stacks = lanescope::analysis::stacks::lost(&ran.kernel, &ran.analysis.losses, lanescope::names::demangle);
     let bytes = if file.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg")) {
         report::flame::svg(&stacks, &ran.demangled).map_err(|e| anyhow::anyhow!("--flame {}: {e}", file.display()))?
@@ -201,42 +225,11 @@ fn write_flame(ran: &Ran, file: &std::path::Path) -> anyhow::Result<()> {
     Ok(output::write_file(file, bytes)?)
 }
 
-fn check_trace(prepared: &Prepared, trace: Option<TraceRequest>, warp_size: u32) -> anyhow::Result<()> {
-    let Some(t) = trace else { return Ok(()) };
-    let blocks: u64 = prepared.launch.grid.iter().map(|&d| u64::from(d)).product();
-    let warps = prepared.launch.block.iter().product::<u32>().div_ceil(warp_size);
-    anyhow::ensure!(t.block < blocks, "--trace: there is no block {}; the grid has {blocks}", t.block);
-    anyhow::ensure!(t.warp < warps, "--trace: there is no warp {}; a block has {warps}", t.warp);
-    Ok(())
-}
-
-fn show(args: &Args, ran: &Ran, dir: &std::path::Path) -> anyhow::Result<()> {
-    let mut dirs: Vec<PathBuf> = args.source.iter().cloned().collect();
-    dirs.push(dir.to_path_buf());
-    if let Some(module) = dir.join(&ran.launch().module).parent() {
-        dirs.push(module.to_path_buf());
-    }
-    let sources = if args.format == Format::Text { sources::find(&ran.kernel, &dirs) } else { Default::default() };
-    let mut warnings = ran.kernel.warnings.clone();
-    warnings.extend(ran.outcome.warnings.iter().cloned());
-    for u in &ran.outcome.unknown {
-        let bytes: u64 = u.ranges.iter().map(|r| r.1 - r.0).sum();
-        warnings.push(format!(
-            "{bytes} bytes of {} are unknown: they come from instructions that are not implemented",
-            u.buffer
-        ));
-    }
-    let input = Input {
-        kernel: &ran.kernel,
-        profile: ran.profile(),
-        analysis: &ran.analysis,
-        demangled: &ran.demangled,
-        source: "sim",
-        level: ran.level,
-        compiler: ran.built.as_ref().map(|b| b.compiler.as_str()),
-        sources: &sources,
-        warnings: &warnings,
-    };
+fn show(args: &Args, ran: &Ran, dir: &Path) -> anyhow::Result<()> {
+    let source = args.source.as_deref();
+    let sources = if args.format == Format::Text { sources::of(ran, dir, source) } else { Default::default() };
+    let warnings = ran.warnings();
+    let input = ran.input(&sources, &warnings);
     let lost = ran.outcome.printed_lost;
     let printed = printed(&ran.outcome.printed);
     match args.format {

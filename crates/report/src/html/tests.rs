@@ -1,0 +1,256 @@
+//! The page as a browser's parser sees it.
+
+use std::collections::{HashMap, HashSet};
+
+use lanescope_analysis::analyse;
+use lanescope_ir::finding::Evidence;
+use lanescope_ir::op::control::{ControlOp, Decision};
+use lanescope_ir::source::{InlineSite, Location};
+use lanescope_ir::{
+    BarrierReg, BranchCounts, BranchKind, Finding, Function, InstId, Instruction, Kernel, LaneCounts, LaneMask,
+    LaunchShape, Op, Pred, PredSrc, Profile, Severity, SourceMap,
+};
+use scraper::{ElementRef, Html, Selector};
+
+use super::{Page, page};
+use crate::printed::Printed;
+use crate::trace::{Event, Step, Trace};
+use crate::{Input, Level};
+
+const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&<!--";
+
+/// An if with two arms: `BSSY, BRA, arm, BRA, arm, BSYNC, EXIT`.
+fn kernel(text: &str) -> Kernel {
+    let control = |op| Op::Control(op);
+    let bra = |target| ControlOp::Branch { target: InstId(target), cond: PredSrc::TRUE, decision: Decision::Lanes };
+    let list = [
+        (PredSrc::TRUE, control(ControlOp::SyncSet { bar: BarrierReg(0), target: InstId(6), cond: PredSrc::TRUE })),
+        (PredSrc::of(Pred(0)), control(bra(4))),
+        (PredSrc::TRUE, Op::Nop),
+        (PredSrc::TRUE, control(bra(5))),
+        (PredSrc::TRUE, Op::Nop),
+        (PredSrc::TRUE, control(ControlOp::Sync { bar: BarrierReg(0), cond: PredSrc::TRUE })),
+        (PredSrc::TRUE, control(ControlOp::Exit { cond: PredSrc::TRUE })),
+    ];
+    let n = list.len() as u32;
+    let site = InlineSite { function: Some(text.to_owned()), file: 0, line: 3 };
+    let location =
+        |line, inlined_at: &[InlineSite]| Location { file: 0, line, column: 0, inlined_at: inlined_at.to_vec() };
+    Kernel {
+        name: text.to_owned(),
+        arch: "sm_90".into(),
+        instructions: (0u32..)
+            .zip(list)
+            .map(|(i, (guard, op))| Instruction { pc: i * 16, guard, uniform: false, op })
+            .collect(),
+        text: (0..n).map(|i| format!("INSTR{i} {text}")).collect(),
+        functions: vec![Function { name: text.to_owned(), base: 0, first: InstId(0), len: n, local: vec![] }],
+        preds: 8,
+        source: SourceMap {
+            files: vec![format!("/src/{text}.cu")],
+            locations: vec![location(1, &[]), location(2, &[site])],
+            of_inst: vec![Some(0), Some(0), Some(1), Some(1), None, Some(0), Some(0)],
+        },
+        ..Kernel::default()
+    }
+}
+
+fn profile() -> Profile {
+    let c = |issues, lanes| LaneCounts {
+        inst_executed: issues,
+        thread_inst_executed: lanes,
+        thread_inst_executed_pred_on: lanes,
+        ..LaneCounts::default()
+    };
+    Profile {
+        shape: LaunchShape { grid: [1, 1, 1], block: [32, 1, 1], warp_size: 32 },
+        counts: vec![c(1, 32), c(1, 32), c(1, 24), c(1, 24), c(1, 8), c(2, 32), c(1, 32)],
+        branches: vec![BranchCounts {
+            inst: 1,
+            kind: BranchKind::Branch,
+            executed: 1,
+            divergent: 1,
+            lanes_taken: 8,
+            lanes_not_taken: 24,
+        }],
+        ..Profile::default()
+    }
+}
+
+fn trace() -> Trace {
+    let low = LaneMask::first(8);
+    let all = LaneMask::first(32);
+    let high = all - low;
+    let step = |(step, (inst, active, others, event)): (u64, (u32, LaneMask, &[(u32, LaneMask)], Event))| Step {
+        step,
+        inst,
+        active,
+        executing: if inst == 1 { low } else { active },
+        others: others.to_vec(),
+        event,
+    };
+    let list: Vec<(u32, LaneMask, &[(u32, LaneMask)], Event)> = vec![
+        (0, all, &[], Event::Step),
+        (1, all, &[], Event::Split { taken: low }),
+        (2, high, &[(4, LaneMask(0xff))], Event::Step),
+        (3, high, &[(4, LaneMask(0xff))], Event::Jump),
+        (5, high, &[(4, LaneMask(0xff))], Event::Wait),
+        (4, low, &[(5, LaneMask(0xffff_ff00))], Event::Step),
+        (5, low, &[(5, LaneMask(0xffff_ff00))], Event::Join { group: all }),
+        (6, all, &[], Event::Exit { lanes: all }),
+    ];
+    let steps = (0u64..).zip(list).map(step).collect();
+    Trace { title: "t".into(), block: 0, warp: 0, lanes: all, warp_size: 32, steps, cut: false }
+}
+
+/// The page of the kernel above, with `text` wherever a file or a person can put text.
+fn made(text: &str) -> String {
+    let kernel = kernel(text);
+    let profile = profile();
+    let mut analysis = analyse(&kernel, &profile);
+    analysis.findings.push(Finding {
+        rule: "rule",
+        severity: Severity::Error,
+        inst: Some(2),
+        message: text.to_owned(),
+        evidence: vec![("text", Evidence::Text(text.to_owned()))],
+    });
+    let sources = HashMap::from([(0, vec![text.to_owned(); 5])]);
+    let warnings = [text.to_owned()];
+    let input = Input {
+        kernel: &kernel,
+        profile: &profile,
+        analysis: &analysis,
+        demangled: text,
+        source: "sim",
+        level: Level::Sass,
+        compiler: Some(text),
+        sources: &sources,
+        warnings: &warnings,
+    };
+    let printed = [Printed { block: [0; 3], thread: [0; 3], text }];
+    let traces = [trace()];
+    page(&Page { before: &traces, after: &traces, printed: &printed, printed_lost: 3, ..Page::new(&input) }).unwrap()
+}
+
+fn all<'a>(document: &'a Html, selector: &str) -> Vec<ElementRef<'a>> {
+    document.select(&Selector::parse(selector).unwrap()).collect()
+}
+
+fn text(e: ElementRef<'_>) -> String {
+    e.text().collect()
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let html = made(HOSTILE);
+    let document = Html::parse_document(&html);
+    let scripts = all(&document, "script");
+    let kinds: Vec<_> = scripts.iter().map(|s| s.attr("type")).collect();
+    assert_eq!(kinds, [Some("application/json"), Some("application/json"), None]);
+    assert!(all(&document, "img, iframe, object, embed, [onerror], [onload], [onclick], [src]").is_empty());
+    // It is all there, as text.
+    assert_eq!(text(all(&document, "h1")[0]), HOSTILE);
+    let code: serde_json::Value = serde_json::from_str(&text(scripts[0])).unwrap();
+    assert_eq!(code["text"][2], format!("INSTR2 {HOSTILE}"));
+    assert_eq!(code["files"][0]["text"][0][1], [HOSTILE; 5].join("\n"));
+    // The policy names the script that is there, and permits nothing from elsewhere.
+    let policy = all(&document, "meta[http-equiv]")[0].attr("content").unwrap();
+    assert!(policy.contains(&super::pack::csp_hash(&text(scripts[2]))));
+    assert!(policy.starts_with("default-src 'none'"));
+}
+
+#[test]
+fn everything_is_in_the_page() {
+    let html = made("k");
+    let document = Html::parse_document(&html);
+    for e in all(&document, "[href]") {
+        let href = e.attr("href").unwrap();
+        assert!(href.starts_with("data:") || !all(&document, href).is_empty(), "{href} leads nowhere");
+    }
+    for word in ["http:", "https:", "url(", "@import", "fetch(", "XMLHttpRequest", "eval("] {
+        assert!(!html.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn the_page_has_what_a_screen_reader_needs() {
+    let document = Html::parse_document(&made("k"));
+    assert_eq!(all(&document, "html")[0].attr("lang"), Some("en"));
+    for landmark in ["header", "nav[aria-label]", "main", "footer", "aside[aria-labelledby]"] {
+        assert_eq!(all(&document, landmark).len(), 1, "{landmark}");
+    }
+    let levels: Vec<u32> =
+        all(&document, "h1, h2, h3").iter().map(|h| h.value().name()[1..].parse().unwrap()).collect();
+    assert_eq!(levels[0], 1);
+    assert!(levels.windows(2).all(|w| w[1] > 1 && w[1] <= w[0] + 1), "{levels:?}");
+    for table in all(&document, "table") {
+        assert_eq!(table.select(&Selector::parse("caption").unwrap()).count(), 1);
+        assert!(table.select(&Selector::parse("th").unwrap()).all(|th| th.attr("scope").is_some()));
+        let cells = |row: ElementRef<'_>| row.child_elements().count();
+        let widths: HashSet<usize> = table.select(&Selector::parse("tr").unwrap()).map(cells).collect();
+        assert_eq!(widths.len(), 1, "rows of unequal length");
+    }
+    let ids: Vec<&str> = all(&document, "[id]").iter().map(|e| e.attr("id").unwrap()).collect();
+    assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "an id is there twice");
+    for e in all(&document, "[aria-labelledby], [aria-describedby]") {
+        for id in ["aria-labelledby", "aria-describedby"].into_iter().filter_map(|a| e.attr(a)) {
+            assert!(ids.contains(&id), "{id}");
+        }
+    }
+    for control in all(&document, "select, input") {
+        let labelled = control.ancestors().filter_map(ElementRef::wrap).any(|a| a.value().name() == "label");
+        assert!(labelled, "{}", control.html());
+    }
+}
+
+#[test]
+fn the_same_launch_gives_the_same_page() {
+    assert_eq!(made("k"), made("k"));
+}
+
+#[test]
+fn steps_have_paths() {
+    let document = Html::parse_document(&made("k"));
+    let groups: serde_json::Value = serde_json::from_str(&text(all(&document, "#data-tracks")[0])).unwrap();
+    let group = groups[0].as_array().unwrap();
+    assert_eq!(group.iter().map(|t| t["when"].as_str().unwrap()).collect::<Vec<_>>(), ["before", "after"]);
+    let paths = group[0]["paths"].as_array().unwrap();
+    let steps: Vec<u64> = paths.iter().map(|p| p["steps"].as_u64().unwrap()).collect();
+    // All together before and after; three steps on the way past the branch, two on the other.
+    assert_eq!(steps, [3, 3, 2]);
+    assert_eq!(paths[1]["parent"], 0);
+    let targets: Vec<_> = paths.iter().map(|p| (p["branch"].as_u64(), p["target"].as_u64())).collect();
+    assert_eq!(targets, [(None, None), (Some(1), Some(2)), (Some(1), Some(4))]);
+}
+
+#[test]
+fn nothing_lost_and_nothing_run() {
+    let kernel = kernel("k");
+    let full = LaneCounts {
+        inst_executed: 1,
+        thread_inst_executed: 32,
+        thread_inst_executed_pred_on: 32,
+        ..LaneCounts::default()
+    };
+    for (count, answer) in [(full, "No lane is lost"), (LaneCounts::default(), "Nothing was executed")] {
+        let profile = Profile { counts: vec![count; 7], branches: vec![], ..profile() };
+        let analysis = analyse(&kernel, &profile);
+        let sources = HashMap::new();
+        let input = Input {
+            kernel: &kernel,
+            profile: &profile,
+            analysis: &analysis,
+            demangled: "k",
+            source: "ncu",
+            level: Level::Ptx,
+            compiler: None,
+            sources: &sources,
+            warnings: &[],
+        };
+        let document = Html::parse_document(&page(&Page::new(&input)).unwrap());
+        assert!(text(all(&document, ".headline")[0]).starts_with(answer));
+        assert!(text(all(&document, "#answer")[0]).contains("an estimate"));
+        assert!(all(&document, "#timeline").is_empty());
+    }
+}

@@ -3,7 +3,22 @@
 //! Everything is counted in warp instructions saved. Ratios mislead: one warp for each short row of a sparse matrix raises
 //! lane efficiency and doubles the instructions.
 
+mod cost;
+mod cx;
+mod fixes;
+mod input;
+mod keys;
+pub mod permute;
+mod places;
+mod verdict;
+
 use crate::attribution::Cause;
+use crate::roofline::Range;
+use crate::whatif::WhatIfError;
+
+use cx::Cx;
+pub use input::{Argument, Buffer, Input, Number, wanted};
+use permute::Layout;
 
 /// Share of the launch's warp instructions that a fix must save to be worth a change.
 pub const WORTH_IT: f64 = 0.05;
@@ -29,6 +44,44 @@ pub struct Advice {
     pub caveats: Vec<String>,
     /// All counts are estimates of what hardware does (PTX).
     pub estimate: bool,
+}
+
+/// Advice that is not concluded yet: fixes can still be confirmed.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// All but verdict and summary.
+    pub advice: Advice,
+    /// For each fix, if it only changes the places of threads, the order: position p plays thread `order[p]`.
+    pub orders: Vec<Option<Vec<u32>>>,
+    /// What each argument holds.
+    pub layouts: Vec<Layout>,
+    error: Option<String>,
+}
+
+/// Finds what decides and what could be done, with prices.
+///
+/// # Errors
+/// Records of threads that are empty or of another kernel.
+pub fn plan(input: &Input<'_>) -> Result<Plan, WhatIfError> {
+    let cx = Cx::new(input)?;
+    let mut found = fixes::find(&cx);
+    found.sort_by_key(|c| (std::cmp::Reverse(c.fix.saved()), c.fix.method));
+    let identity = cx.model.identity();
+    let (fixes, orders) = found.into_iter().map(|c| (c.fix, c.order)).unzip();
+    let advice = Advice {
+        before: cx.before(),
+        bound: input.profile.totals().thread_inst_executed.div_ceil(cx.model.width().into()),
+        model: ModelCheck {
+            modelled: identity.unadjusted,
+            measured: cx.before(),
+            complete: input.threads.threads as u64 == input.threads.of,
+        },
+        causes: cx.causes.iter().map(|c| c.keyed.clone()).collect(),
+        fixes,
+        estimate: input.estimate,
+        ..Advice::default()
+    };
+    Ok(Plan { advice, orders, layouts: cx.layouts, error: input.error.map(str::to_owned) })
 }
 
 /// The one answer.
@@ -144,6 +197,8 @@ pub enum KeyKind {
         /// The branch that asks for it.
         branch: u32,
     },
+    /// Instructions that the thread executes in all.
+    Work,
 }
 
 /// Kinds of fixes.
@@ -249,22 +304,13 @@ pub struct Fix {
     /// What the fix itself costs.
     pub cost: FixCost,
     /// How much faster the launch gets, as a range.
-    pub speedup: Option<Speedup>,
+    pub speedup: Option<Range>,
     /// How sure `predicted` is, or that it was confirmed.
     pub confidence: Confidence,
     /// The branch or loop it is about, as an instruction.
     pub at: Option<u32>,
     /// What to keep in mind.
     pub caveats: Vec<String>,
-}
-
-/// Lowest and highest.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Speedup {
-    /// At least.
-    pub low: f64,
-    /// At most.
-    pub high: f64,
 }
 
 impl Fix {

@@ -6,6 +6,7 @@
 //! word it was loaded from. Which of these really decides is found from the values that threads got when the launch ran.
 
 mod defs;
+mod turns;
 
 use std::collections::{HashSet, VecDeque};
 
@@ -17,6 +18,7 @@ use lanescope_ir::{Kernel, Op};
 use crate::regions::Structure;
 use crate::uniformity::{Level, Operand, Origin, Uniformity};
 use defs::{Defs, Reg, registers};
+pub use turns::Turns;
 
 /// Instructions that one slice may hold.
 const NODES: usize = 512;
@@ -113,7 +115,7 @@ impl<'a> Slicer<'a> {
                 continue;
             }
             let before = out.sources.len();
-            self.follow(at, &mut out);
+            self.follow(at, registers(self.kernel, at, Access::Read), &mut out);
             // Lanes differ only in the way they came: ask the branch that parted them.
             if out.sources.len() == before
                 && let Some(Origin::Paths { branch, .. }) = self.uniformity.branch(at).map(|b| b.origin())
@@ -124,12 +126,33 @@ impl<'a> Slicer<'a> {
         out
     }
 
-    fn follow(&self, decision: u32, out: &mut Slice) {
+    /// What the address of a memory access rests on.
+    pub fn address(&self, inst: u32) -> Slice {
+        let mut out = Slice { inst, whole: true, ..Slice::default() };
+        let addr = match self.kernel.instructions.get(inst as usize).map(|i| &i.op) {
+            Some(Op::Memory(
+                MemoryOp::Load { addr, .. }
+                | MemoryOp::Store { addr, .. }
+                | MemoryOp::Atomic { addr, .. }
+                | MemoryOp::LoadMatrix { addr, .. }
+                | MemoryOp::StoreMatrix { addr, .. }
+                | MemoryOp::Copy { from: addr, .. },
+            )) => addr,
+            _ => return Slice { inst, ..Slice::default() },
+        };
+        let parts = [Some(addr.base), addr.base_hi, addr.uniform.map(|u| u.0), addr.uniform.map(|u| u.1)];
+        let regs = parts.into_iter().flatten().filter_map(|s| s.read()).map(Reg::Slot).collect();
+        self.follow(inst, regs, &mut out);
+        out
+    }
+
+    /// Follows the registers `start` that `decision` reads.
+    fn follow(&self, decision: u32, start: Vec<Reg>, out: &mut Slice) {
         let mut seen = HashSet::from([decision]);
-        let mut queue = VecDeque::from([decision]);
-        while let Some(at) = queue.pop_front() {
+        let mut queue = VecDeque::from([(decision, start)]);
+        while let Some((at, regs)) = queue.pop_front() {
             let comparison = at != decision && self.compares(at);
-            for reg in registers(self.kernel, at, Access::Read) {
+            for reg in regs {
                 let Some(level) = self.level(at, reg) else { continue };
                 let reaching = self.defs.reaching(at, reg);
                 if reaching.open {
@@ -150,7 +173,7 @@ impl<'a> Slicer<'a> {
                         out.whole = false;
                     } else {
                         out.voted |= self.votes(d);
-                        queue.push_back(d);
+                        queue.push_back((d, registers(self.kernel, d, Access::Read)));
                     }
                 }
             }

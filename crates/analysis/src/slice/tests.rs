@@ -91,3 +91,41 @@ fn parity_of_the_thread_index_is_the_thread_alone() {
         .exit();
     assert!(slice_of(&k, 3).by_thread_alone());
 }
+
+/// 0 tid, 1 address, 2 count = 0, 3 sum = 0 | 4 load, 5 body, 6 count += 1, 7 compare, 8 @P0 bra 4, 9 exit
+fn loop_with(body: Op) -> Turns {
+    let address = lane(IntFn::Lea { shift: 2 }, Some(1), None, &[slot(0), Src::constant(0, 0x210)]);
+    let mut k = Builder::new();
+    k.push(PredSrc::TRUE, tid(0), "S2R")
+        .push(PredSrc::TRUE, address, "LEA")
+        .push(PredSrc::TRUE, lane(IntFn::Mov, Some(2), None, &[]), "MOV")
+        .push(PredSrc::TRUE, lane(IntFn::Mov, Some(3), None, &[]), "MOV")
+        .push(PredSrc::TRUE, load(4, 1, 0), "LDG")
+        .push(PredSrc::TRUE, body, "BODY")
+        .push(PredSrc::TRUE, lane(IntFn::Add, Some(2), None, &[slot(2), Src::imm(1)]), "IADD")
+        .push(
+            PredSrc::TRUE,
+            lane(IntFn::Set { cmp: Cmp::Lt, signed: true }, None, Some(0), &[slot(2), slot(0)]),
+            "ISETP",
+        )
+        .bra_if(0, 4)
+        .exit();
+    let mut kernel = k.kernel();
+    kernel.slots = 16;
+    let s = Structure::new(&kernel);
+    let u = Uniformity::new(&kernel, &s, &Facts { block: Some([64, 1, 1]), ..Facts::default() });
+    Slicer::new(&kernel, &s, &u).turns(&s, 0)
+}
+
+#[test]
+fn a_sum_can_be_shared_out_and_a_recurrence_cannot() {
+    assert_eq!(loop_with(lane(IntFn::Add, Some(3), None, &[slot(3), slot(4)])), Turns::Independent { sums: 1 });
+    assert_eq!(
+        loop_with(lane(IntFn::Mad, Some(3), None, &[slot(4), slot(4), slot(3)])),
+        Turns::Independent { sums: 1 }
+    );
+    // s = s * a + b
+    assert_eq!(loop_with(lane(IntFn::Mad, Some(3), None, &[slot(3), slot(4), slot(4)])), Turns::Carried { inst: 5 });
+    // The next address is what was loaded: a list is followed.
+    assert_eq!(loop_with(lane(IntFn::Mov, Some(1), None, &[slot(4)])), Turns::Carried { inst: 4 });
+}

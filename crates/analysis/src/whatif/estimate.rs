@@ -163,10 +163,11 @@ impl<'a> Estimates<'a> {
             groups.iter().map(|g| f64::from(g.1)).sum()
         };
         let exactly = |x: f64, plain: f64| Pair { low: x, high: x, plain };
+        let warps = self.grouping.warps();
         let each = self.grouping.warps().enumerate();
         match kind {
-            Kind::Plain => each
-                .map(|(_, w)| {
+            Kind::Plain => warps
+                .map(|w| {
                     let plain = busiest(w, &mut groups);
                     exactly(plain, plain)
                 })
@@ -178,11 +179,12 @@ impl<'a> Estimates<'a> {
             Kind::Nested(h) => {
                 let outer = self.row(*h);
                 let mut lanes = Vec::new();
-                each.map(|(_, w)| {
-                    let low = busiest(w, &mut groups);
-                    Pair { low, high: alike(w, outer, row, &mut lanes).max(low), plain: low }
-                })
-                .collect()
+                warps
+                    .map(|w| {
+                        let low = busiest(w, &mut groups);
+                        Pair { low, high: alike(w, outer, row, &mut lanes).max(low), plain: low }
+                    })
+                    .collect()
             }
             Kind::Arm(h) => each
                 .map(|(i, w)| {

@@ -1,0 +1,129 @@
+//! The one answer: which fix, or to leave it.
+
+use super::{Advice, Confidence, Fix, Plan, Verdict, WORTH_IT};
+use crate::words;
+
+impl Plan {
+    /// Ranks the fixes and gives the answer. `memory_bound` says, in words, that a launch with so many warp instructions
+    /// would not be faster, if that is so.
+    pub fn conclude(self, memory_bound: &dyn Fn(&Fix) -> Option<String>) -> Advice {
+        let Plan { mut advice, error, .. } = self;
+        advice.fixes.sort_by_key(|f| (std::cmp::Reverse(f.saved()), f.method));
+        advice.verdict = verdict(&advice, error.as_deref(), memory_bound);
+        advice.summary = summary(&advice);
+        advice.caveats.extend(caveats(&advice));
+        advice
+    }
+}
+
+/// Warp instructions saved by one application for one launch, its own cost paid.
+fn net(fix: &Fix) -> i64 {
+    fix.saved().saturating_sub(i64::try_from(fix.cost.warp_instructions).unwrap_or(i64::MAX))
+}
+
+fn verdict(advice: &Advice, error: Option<&str>, memory_bound: &dyn Fn(&Fix) -> Option<String>) -> Verdict {
+    if let Some(error) = error {
+        return Verdict::LeaveIt {
+            why: format!("first correct the synchronisation: {error}. Figures of a faulty kernel are worth nothing."),
+        };
+    }
+    let worth = |saved: i64| saved as f64 >= WORTH_IT * advice.before as f64 && saved > 0;
+    let candidates = || advice.fixes.iter().enumerate().filter(|(_, f)| worth(f.saved()));
+    // What pays within one launch first; else what pays if one order serves many.
+    let best = candidates().filter(|(_, f)| worth(net(f))).min_by_key(|(i, f)| (preference(advice, f), *i));
+    match best.or_else(|| candidates().next()) {
+        Some((i, fix)) => match memory_bound(fix) {
+            Some(why) => Verdict::LeaveIt { why },
+            None => Verdict::Fix(i),
+        },
+        None => Verdict::LeaveIt { why: nothing(advice) },
+    }
+}
+
+/// Lower is better. The most saved wins; among fixes that save nearly the same, one that was run again.
+fn preference(advice: &Advice, fix: &Fix) -> (i64, bool) {
+    // Steps of a twentieth of the launch.
+    let step = (advice.before as i64 / 20).max(1);
+    (-(fix.saved() / step), fix.confidence != Confidence::Confirmed)
+}
+
+/// Why nothing is worth a change.
+fn nothing(advice: &Advice) -> String {
+    let lost: u64 = advice.before.saturating_sub(advice.bound);
+    let share = lost as f64 / advice.before.max(1) as f64;
+    if share < WORTH_IT {
+        return format!(
+            "warps are full: of {} warp instructions full warps would need {}, so nothing can save more than {}",
+            words::count(advice.before),
+            words::count(advice.bound),
+            words::percent(share)
+        );
+    }
+    match advice.fixes.iter().find(|f| f.saved() > 0) {
+        Some(f) => format!(
+            "the best that could be found ({}) saves {} of {} warp instructions, {}",
+            f.title,
+            words::count(f.saved().unsigned_abs()),
+            words::count(advice.before),
+            words::percent(f.saved() as f64 / advice.before.max(1) as f64)
+        ),
+        None => {
+            "no other order of the threads and no known change of the code would issue fewer warp instructions".into()
+        }
+    }
+}
+
+fn summary(advice: &Advice) -> String {
+    match (&advice.verdict, advice.best()) {
+        (Verdict::LeaveIt { why }, _) => format!("Leave it: {why}."),
+        (_, Some(fix)) => {
+            let saved = fix.saved();
+            let mut text = format!(
+                "Worth fixing: {}. It saves {} of {} warp instructions ({}), {} {}",
+                fix.title,
+                words::count(saved.unsigned_abs()),
+                words::count(fix.before),
+                words::percent(saved as f64 / fix.before.max(1) as f64),
+                match fix.confidence {
+                    Confidence::Confirmed => "confirmed by running it again:",
+                    Confidence::Modelled => "by the model:",
+                    Confidence::Estimate => "as an estimate:",
+                },
+                words::count(fix.after()),
+            );
+            text.push_str(&match (fix.cost.warp_instructions, fix.break_even()) {
+                (0, _) | (_, None) => ".".to_owned(),
+                (cost, Some(1)) => {
+                    format!(". The fix itself costs about {} each time, so it pays in each launch.", words::count(cost))
+                }
+                (cost, Some(n)) => format!(
+                    ". The fix itself costs about {}: it pays if one order serves at least {} launches.",
+                    words::count(cost),
+                    words::count(n)
+                ),
+            });
+            text
+        }
+        _ => String::new(),
+    }
+}
+
+fn caveats(advice: &Advice) -> Vec<String> {
+    let mut list = Vec::new();
+    if advice.estimate {
+        list.push("Counted on PTX: an estimate. What hardware issues only machine code tells.".to_owned());
+    }
+    if !advice.model.complete {
+        list.push("Only the first blocks were recorded by thread; predictions scale them up.".to_owned());
+    }
+    let (modelled, measured) = (advice.model.modelled as f64, advice.model.measured as f64);
+    if measured > 0.0 && (modelled / measured - 1.0).abs() > 0.1 {
+        list.push(format!(
+            "The model by itself prices the launch as it ran at {} warp instructions; {} were counted. Predictions are \
+             adjusted by that, block by block.",
+            words::count(advice.model.modelled),
+            words::count(advice.model.measured)
+        ));
+    }
+    list
+}

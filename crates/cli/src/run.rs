@@ -55,6 +55,8 @@ pub struct Settings {
     pub check: bool,
     /// Record what each thread did: see [`Outcome::threads`].
     pub threads_profile: Option<ThreadRequest>,
+    /// Which thread each position plays: see [`Options::order`].
+    pub order: Option<Arc<Vec<u32>>>,
     /// Compilers for modules that are source.
     pub tools: Tools,
 }
@@ -148,6 +150,8 @@ pub struct Ran {
     pub hazards: Vec<Hazard>,
     /// For each argument, its buffer after the run; `None` for scalars.
     pub buffers: Vec<Option<Array>>,
+    /// For each argument, the address of its buffer; `None` for scalars.
+    pub addresses: Vec<Option<u64>>,
     launch: LaunchFile,
 }
 
@@ -260,6 +264,7 @@ impl Prepared {
         };
         let mut outcome = attempt(&self.kernel, &launch, &mut memory, progress).map_err(|e| fail(&self.kernel, e))?;
         count_once(&self.kernel, &mut outcome.profile);
+        let addresses = buffers.iter().map(|b| b.as_ref().map(|b| b.0)).collect();
         let buffers = buffers
             .into_iter()
             .map(|b| {
@@ -282,6 +287,7 @@ impl Prepared {
             analysis,
             hazards,
             buffers,
+            addresses,
             launch: self.launch,
         })
     }
@@ -373,6 +379,7 @@ fn options(settings: &Settings, kernel: &Kernel) -> Options {
         unknown: settings.unknown,
         traces: settings.traces.clone(),
         threads_profile: settings.threads_profile.clone(),
+        order: settings.order.clone(),
         model: settings.model.unwrap_or_else(|| Model::of(kernel)),
         warp_size: settings.warp_size.unwrap_or(defaults.warp_size),
         ..defaults

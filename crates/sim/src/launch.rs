@@ -117,6 +117,10 @@ pub struct Options {
     pub check: Option<std::sync::Arc<crate::CheckLog>>,
     /// Lanes of a warp: 32, or 64 (the wavefronts of other machines) with PTX that does not depend on it.
     pub warp_size: u32,
+    /// Which thread each position plays: the lane at position p (blocks in linear order, in each its threads) reads the
+    /// thread and block index of position `order[p]`, as if the kernel took them from an array. Lane and warp numbers, shared
+    /// memory and barriers stay those of the place. Positions past its end play themselves.
+    pub order: Option<std::sync::Arc<Vec<u32>>>,
 }
 
 impl Default for Options {
@@ -133,6 +137,7 @@ impl Default for Options {
             model: Model::Barrier,
             check: None,
             warp_size: 32,
+            order: None,
         }
     }
 }

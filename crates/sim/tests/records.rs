@@ -282,3 +282,29 @@ fn values_that_there_are_not() {
     let t = run(&c.kernel(), &l, &mut GlobalMemory::new()).unwrap().threads.unwrap();
     assert!((0..32).all(|g| t.values[0].threads[g] == value(&[g as u64])));
 }
+
+#[test]
+fn threads_in_another_order() {
+    // out[i] = i * 3 + lane, for the thread that a place plays.
+    let mut c = Code::default();
+    c.gid(0, 1);
+    c.special(2, SpecialReg::LaneId);
+    c.lane(IntFn::Mad, 3, &[r(0), imm(3), r(2)]);
+    c.element(8, 0, 4, 0);
+    c.store(Space::Global, Width::B32, 3, at(8));
+    c.exit(PredSrc::TRUE);
+    let k = c.kernel();
+    let n = 3 * 40u32;
+    let order: Vec<u32> = (0..n).rev().collect();
+    let mut m = GlobalMemory::new();
+    let a = m.alloc("a", &vec![0; 4 * n as usize]).unwrap();
+    let mut l = launch(3, 40, &[a], 2);
+    l.options.order = Some(std::sync::Arc::new(order.clone()));
+    run(&k, &l, &mut m).unwrap();
+    let bytes = m.read(a, 4 * u64::from(n)).unwrap();
+    for (p, t) in order.into_iter().enumerate() {
+        let at = 4 * t as usize;
+        let got = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        assert_eq!(got, t * 3 + (p as u32 % 40) % 32, "position {p}");
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use lanescope_ir::{Op, ThreadProfile};
 
 use super::input::candidates;
-use super::places::{accessed, argument, element, ordered};
+use super::places::{accessed, element, ordered};
 use super::{BINS, Input, Key, KeyBin, KeyKind, Number};
 use crate::attribution::Cause;
 use crate::cfg::is_conditional;
@@ -304,14 +304,4 @@ pub(super) fn voted(input: &Input<'_>) -> Vec<(u32, u32)> {
         }
     }
     list
-}
-
-/// `argument 1 (material)`, for a key that one argument gives.
-pub(super) fn argument_of(input: &Input<'_>, key: &Key) -> Option<String> {
-    match key.kind {
-        KeyKind::Load { param, .. } | KeyKind::Difference { param, .. } => {
-            param.map(|p| argument(input.arguments, p as usize))
-        }
-        _ => None,
-    }
 }

@@ -160,6 +160,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
         warp_size: args.warp_size,
         check: args.check,
         threads_profile: None,
+        order: None,
         tools: args.tools.tools(),
     };
     if args.compare_levels {

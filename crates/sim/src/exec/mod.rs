@@ -62,6 +62,8 @@ pub(crate) struct Cx<'a> {
     /// Lanes of a warp.
     pub(crate) warp_size: u32,
     pub(crate) shared_size: u32,
+    /// Which thread each position plays.
+    pub(crate) order: Option<&'a [u32]>,
 }
 
 /// One block.
@@ -109,6 +111,26 @@ impl BlockCx<'_> {
         let [x, y, _] = self.cx.block.map(|n| n.max(1));
         let t = warp * self.cx.warp_size + lane;
         [t % x, t / x % y, t / x / y]
+    }
+
+    /// Thread and block index as a lane reads them.
+    pub(crate) fn played(&self, warp: u32, lane: u32) -> ([u32; 3], [u32; 3]) {
+        let threads: u64 = self.cx.block.iter().map(|&n| u64::from(n)).product();
+        let place = warp * self.cx.warp_size + lane;
+        let position = self.linear.saturating_mul(threads).saturating_add(place.into());
+        let order = self.cx.order.filter(|_| u64::from(place) < threads);
+        let Some(&thread) = order.and_then(|o| o.get(usize::try_from(position).ok()?)) else {
+            return (self.thread(warp, lane), self.id);
+        };
+        let at = |mut i: u64, dims: [u32; 3]| {
+            dims.map(|n| {
+                let c = i % u64::from(n.max(1));
+                i /= u64::from(n.max(1));
+                c as u32
+            })
+        };
+        let thread = u64::from(thread);
+        (at(thread % threads, self.cx.block), at(thread / threads, self.cx.grid))
     }
 
     /// How memory marks name the block.

@@ -122,9 +122,10 @@ impl Across<'_> {
         let b = self.block;
         Row(std::array::from_fn(|l| {
             let lane = self.at.base + l as u32;
+            let (tid, ctaid) = b.played(self.at.warp, lane);
             let asked = Asked {
-                tid: b.thread(self.at.warp, lane),
-                ctaid: b.id,
+                tid,
+                ctaid,
                 ntid: b.cx.block,
                 nctaid: b.cx.grid,
                 lane,

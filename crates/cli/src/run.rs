@@ -401,11 +401,16 @@ fn count_once(kernel: &Kernel, profile: &mut Profile) {
             };
         }
     }
-    if let Some(e) = profile.reach.as_mut().filter(|_| !kernel.continued.is_empty()) {
-        // Which steps the longest warp issued is not kept; its share of all is.
+    if let Some(reach) = profile.reach.as_mut().filter(|_| !kernel.continued.is_empty()) {
+        // Which steps each warp issued is not kept; their share of all is.
         let share = profile.counts.iter().map(|c| c.inst_executed).sum::<u64>() as f64 / steps.max(1) as f64;
-        e.longest_warp = (e.longest_warp as f64 * share).round() as u64;
-        e.longest_block = (e.longest_block as f64 * share).round() as u64;
+        let scale = |n: &mut u64| *n = (*n as f64 * share).round() as u64;
+        scale(&mut reach.longest_warp);
+        scale(&mut reach.longest_block);
+        for block in &mut reach.blocks {
+            scale(&mut block.inst_executed);
+            scale(&mut block.warp_instructions);
+        }
     }
 }
 

@@ -53,8 +53,10 @@ fn touched_memory_and_the_longest_warp() {
     let expert = ran.buffers[0].as_ref().unwrap();
     let wanted: std::collections::BTreeSet<usize> =
         expert.data.chunks_exact(4).enumerate().filter(|(_, e)| **e == [3, 0, 0, 0]).map(|(i, _)| i / 8).collect();
-    let reach = ran.profile().reach.unwrap();
+    let reach = ran.profile().reach.as_ref().unwrap();
     assert_eq!(reach.touched_sectors, 8192 + 8192 + wanted.len() as u64);
     assert!(reach.longest_warp > 100 && reach.longest_block <= 8 * reach.longest_warp);
-    assert_eq!(run("moe", 1).profile().reach, Some(reach));
+    assert_eq!(run("moe", 1).profile().reach.as_ref(), Some(reach));
+    assert_eq!(reach.blocks.len(), 256);
+    assert_eq!(reach.blocks.iter().map(|b| b.sectors).sum::<u64>(), 8192 + 8192 + 2 * 1841);
 }

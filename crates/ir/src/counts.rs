@@ -21,6 +21,9 @@ pub struct LaneCounts {
     /// Sectors that the same lanes would touch with neighbouring addresses, at each issue at most those touched:
     /// min(touched, ceil(lanes whose guard holds * bytes / 32)). Nsight's `memory_l2_theoretical_sectors_global_ideal`.
     pub sectors_ideal: u64,
+    /// Of `sectors`, those that a modelled first-level cache does not have, and all of stores and atomics: an estimate.
+    /// 0 unless a cache was modelled.
+    pub sectors_missed: u64,
     /// Shared memory: passes (Nsight's wavefronts) that its 32 banks of 4 bytes need, summed over issues; 0 for others. After
     /// published rules, in part assumptions: see `docs/report.md`.
     pub shared_wavefronts: u64,
@@ -121,8 +124,8 @@ pub struct Profile {
     pub reach: Option<Reach>,
 }
 
-/// The longest warp and block of a launch, and how much memory it touched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The longest warp and block of a launch, what each block did, and how much memory was touched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
     /// Warp instructions of the warp that issued most.
     pub longest_warp: u64,
@@ -130,6 +133,35 @@ pub struct Reach {
     pub longest_block: u64,
     /// Different 32-byte sectors of global memory that were touched.
     pub touched_sectors: u64,
+    /// Bytes of the first-level cache that was modelled for each block, if one was.
+    pub l1_bytes: Option<u32>,
+    /// What each block did, in linear order. Empty if there were more than [`Reach::BLOCKS`].
+    pub blocks: Vec<BlockWork>,
+}
+
+impl Reach {
+    /// Blocks of a launch that are recorded one by one at most.
+    pub const BLOCKS: u64 = 1 << 20;
+}
+
+/// What one block did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockWork {
+    /// Warp instructions.
+    pub inst_executed: u64,
+    /// 32-byte sectors of global memory.
+    pub sectors: u64,
+    /// Of these, sectors that its part of the first-level cache did not have.
+    pub sectors_missed: u64,
+    /// Warp instructions of its longest warp: of the one that takes longest if a wait is worth [`BlockWork::WAIT`] instructions.
+    pub warp_instructions: u64,
+    /// Loads and atomics of that warp that had to wait for a sector that was missed.
+    pub warp_waits: u64,
+}
+
+impl BlockWork {
+    /// Instructions that a wait for memory is worth when warps of a block are compared.
+    pub const WAIT: u64 = 100;
 }
 
 impl Profile {

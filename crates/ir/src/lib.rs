@@ -15,7 +15,7 @@ pub mod source;
 pub mod threads;
 pub mod verify;
 
-pub use counts::{BranchCounts, BranchKind, LaneCounts, LaunchShape, Profile, Reach, Totals, TripHistogram};
+pub use counts::{BlockWork, BranchCounts, BranchKind, LaneCounts, LaunchShape, Profile, Reach, Totals, TripHistogram};
 pub use finding::{Finding, Severity};
 pub use ids::{BarrierReg, InstId, Pred, Slot};
 pub use kernel::{ConstBank, Function, GlobalVar, Instruction, Kernel, MappedBank, Param, TargetTable};

@@ -111,6 +111,8 @@ pub struct Options {
     /// Groups parked at the same place merge when a memory instruction is issued. So Nsight's source counters come out, which
     /// instrument memory instructions; without instrumentation the hardware does not do it.
     pub merge_at_memory: bool,
+    /// Bytes of a first-level cache to model for each block, so that sectors missed are counted. `None`: none.
+    pub l1: Option<u32>,
     /// How lanes split and rejoin. Machine code needs [`Model::Barrier`], PTX one of the others.
     pub model: Model,
     /// Check synchronisation and shared memory while running; what is found goes here. Warps of 32 lanes only.
@@ -134,6 +136,7 @@ impl Default for Options {
             threads_profile: None,
             selects: Vec::new(),
             merge_at_memory: true,
+            l1: None,
             model: Model::Barrier,
             check: None,
             warp_size: 32,

@@ -10,7 +10,7 @@ use lanescope_ir::op::control::ControlOp;
 use lanescope_ir::op::int::Cmp;
 use lanescope_ir::op::memory::{AtomOp, MemoryOp, Space, Width};
 use lanescope_ir::op::warp::SpecialReg;
-use lanescope_ir::{Op, PredSrc, Src};
+use lanescope_ir::{BlockWork, Op, PredSrc, Src};
 use lanescope_sim::GlobalMemory;
 
 const SIZE: u32 = 4096;
@@ -142,4 +142,37 @@ fn accesses_of_other_spaces_have_no_sectors() {
     let ran = run(&kernel, &launch(1, 32, &[], 1), &mut GlobalMemory::new()).unwrap();
     assert!(ran.profile.counts.iter().all(|c| c.sectors == 0 && c.sectors_ideal == 0));
     assert_eq!(ran.profile.reach.unwrap().touched_sectors, 0);
+}
+
+#[test]
+fn a_modelled_cache_tells_first_loads_from_later_ones() {
+    // Each warp loads its own 128 bytes, twice, then stores: the second load finds them.
+    let mut c = Code::default();
+    c.gid(0, 1);
+    c.element(2, 0, 4, 0);
+    let first = c.load(Space::Global, Width::B32, 4, at(2)) as usize;
+    let again = c.load(Space::Global, Width::B32, 5, at(2)) as usize;
+    let store = c.store(Space::Global, Width::B32, 5, at(2)) as usize;
+    c.exit(PredSrc::TRUE);
+    let kernel = c.kernel();
+    for cpus in [1, 2] {
+        let mut memory = GlobalMemory::new();
+        let data = memory.alloc("data", &[0; 4 * 3 * 128]).unwrap();
+        let mut launch = launch(3, 128, &[data], cpus);
+        launch.options.l1 = Some(16 << 10);
+        let ran = run(&kernel, &launch, &mut memory).unwrap();
+        let missed = |i: usize| ran.profile.counts[i].sectors_missed;
+        assert_eq!([missed(first), missed(again), missed(store)], [48, 0, 48]);
+        let reach = ran.profile.reach.unwrap();
+        let issued = kernel.instructions.len() as u64;
+        let work = BlockWork {
+            inst_executed: 4 * issued,
+            sectors: 48,
+            sectors_missed: 32,
+            warp_instructions: issued,
+            warp_waits: 1,
+        };
+        assert_eq!(reach.blocks, [work; 3]);
+        assert_eq!(reach.l1_bytes, Some(16 << 10));
+    }
 }

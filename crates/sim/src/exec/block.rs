@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use lanescope_ir::LaneMask;
+use lanescope_ir::{BlockWork, LaneMask, Reach};
 
 use super::barrier::Barriers;
 use super::check::Checker;
@@ -15,6 +15,7 @@ use super::trace::Tracer;
 use super::{BlockCx, rows};
 use crate::convergence::Convergence;
 use crate::error::{Position, SimError};
+use crate::memory::l1::L1;
 
 /// Rows of lanes of a tile at most: warps, or halves of them.
 const TILE: usize = 8;
@@ -45,6 +46,8 @@ pub(crate) struct Block<C> {
     hint: usize,
     check: Option<Box<Checker>>,
     pub(crate) printed: Printed,
+    work: BlockWork,
+    l1: Option<L1>,
 }
 
 impl<C: Convergence> Block<C> {
@@ -68,6 +71,8 @@ impl<C: Convergence> Block<C> {
             hint: 0,
             check,
             printed: Printed::default(),
+            work: BlockWork::default(),
+            l1: b.cx.l1.map(L1::new),
         }
     }
 
@@ -78,6 +83,8 @@ impl<C: Convergence> Block<C> {
         self.barriers.clear(&self.lanes);
         (self.clock, self.next) = (0, 0);
         self.printed = Printed::default();
+        self.work = BlockWork::default();
+        self.l1.iter_mut().for_each(L1::clear);
     }
 
     /// Hands over what the block's checker has found.
@@ -109,7 +116,11 @@ impl<C: Convergence> Block<C> {
                 return Err(SimError::Deadlock { block: b.id, waiting: self.positions(b) });
             }
             self.tiles.iter_mut().for_each(|t| t.finish(b.linear, counters));
-            counters.longest_block = counters.longest_block.max(self.clock);
+            let warps = self.tiles.iter().flat_map(|t| &t.warps).map(|w| (w.issued, w.waits));
+            let longest = warps.max_by_key(|w| w.0 + BlockWork::WAIT * w.1).unwrap_or_default();
+            (self.work.inst_executed, self.work.warp_instructions, self.work.warp_waits) =
+                (self.clock, longest.0, longest.1);
+            counters.block(b.linear, self.work, b.total_blocks() <= Reach::BLOCKS);
             self.finish_check(b);
             return Ok(Turn::Done);
         };
@@ -121,6 +132,8 @@ impl<C: Convergence> Block<C> {
             clock: &mut self.clock,
             hint: &mut self.hint,
             printed: &mut self.printed,
+            work: &mut self.work,
+            l1: self.l1.as_mut(),
             trace,
             poison,
             record,

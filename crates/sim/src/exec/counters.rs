@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lanescope_ir::{BranchCounts, LaneCounts, LaunchShape, Profile, Reach, TripHistogram};
+use lanescope_ir::{BlockWork, BranchCounts, LaneCounts, LaunchShape, Profile, Reach, TripHistogram};
 
 use super::banks::Traffic;
 use super::program::Program;
@@ -66,7 +66,11 @@ pub(crate) struct Counters {
     pub(crate) branches: Vec<BranchTally>,
     pub(crate) trips: Vec<Trips>,
     pub(crate) extremes: Extremes,
-    pub(crate) longest_block: u64,
+    /// Sectors that the modelled first-level cache missed, by instruction.
+    pub(crate) missed: Vec<u64>,
+    /// What blocks did: linear index and work, unless there are too many.
+    pub(crate) blocks: Vec<(u64, BlockWork)>,
+    longest_block: u64,
 }
 
 impl Counters {
@@ -79,6 +83,8 @@ impl Counters {
             branches: vec![BranchTally::default(); p.branches.len()],
             trips: vec![Trips::default(); p.loops.headers.len()],
             extremes: Extremes::default(),
+            missed: vec![0; n],
+            blocks: Vec::new(),
             longest_block: 0,
         }
     }
@@ -124,6 +130,8 @@ impl Counters {
             a.exited = a.exited.wrapping_add(b.exited);
         }
         self.longest_block = self.longest_block.max(o.longest_block);
+        self.missed.iter_mut().zip(&o.missed).for_each(|(a, b)| *a += b);
+        self.blocks.extend_from_slice(&o.blocks);
         self.on.iter_mut().zip(&o.on).for_each(|(a, b)| *a += b);
         self.traffic.iter_mut().zip(&o.traffic).for_each(|(a, b)| a.add(b));
         for (a, b) in self.branches.iter_mut().zip(&o.branches) {
@@ -144,8 +152,22 @@ impl Counters {
         }
     }
 
+    /// A block has ended.
+    pub(crate) fn block(&mut self, linear: u64, work: BlockWork, keep: bool) {
+        self.longest_block = self.longest_block.max(work.inst_executed);
+        if keep {
+            self.blocks.push((linear, work));
+        }
+    }
+
     /// The sums for each instruction.
-    pub(crate) fn profile(&self, p: &Program, shape: LaunchShape, touched_sectors: u64) -> Profile {
+    pub(crate) fn profile(
+        mut self,
+        p: &Program,
+        shape: LaunchShape,
+        touched_sectors: u64,
+        l1_bytes: Option<u32>,
+    ) -> Profile {
         let mut sum = Edge::default();
         let mut counts = Vec::with_capacity(p.insts.len());
         for (at, inst) in p.insts.iter().enumerate() {
@@ -162,6 +184,7 @@ impl Counters {
                 lanes_exited: sum.exited,
                 sectors: self.traffic[at].sectors,
                 sectors_ideal: self.traffic[at].sectors_ideal,
+                sectors_missed: self.missed[at],
                 shared_wavefronts: self.traffic[at].wavefronts,
                 shared_wavefronts_ideal: self.traffic[at].wavefronts_ideal,
             });
@@ -182,7 +205,9 @@ impl Counters {
         let mut loops: Vec<TripHistogram> = loops.filter(|l| !l.trips.is_empty()).collect();
         loops.sort_by_key(|l| l.header);
         let longest_warp = self.extremes.longest.map_or(0, |w| w.inst_executed);
-        let reach = Some(Reach { longest_warp, longest_block: self.longest_block, touched_sectors });
+        self.blocks.sort_unstable_by_key(|b| b.0);
+        let blocks = self.blocks.into_iter().map(|b| b.1).collect();
+        let reach = Some(Reach { longest_warp, longest_block: self.longest_block, touched_sectors, l1_bytes, blocks });
         Profile { shape, counts, branches: branches.collect(), loops, reach, ..Profile::default() }
     }
 }

@@ -100,6 +100,7 @@ pub(crate) fn run<C: Convergence>(
                 shared: env.shared,
                 at: row,
                 traffic: &mut traffic,
+                l1: None,
                 hint: env.hint,
             };
             let mut reader = Reader { access, lane: l, next: arg(1, l) };

@@ -368,6 +368,7 @@ pub(crate) fn simulate<C: Convergence>(
         memory,
         shadow: None,
         touched: &touched,
+        l1: options.l1,
         check: options.check.as_deref(),
         recorder: None,
         atomics: &atomics,
@@ -408,13 +409,14 @@ pub(crate) fn simulate<C: Convergence>(
     };
     let shape = LaunchShape { grid: launch.grid, block: launch.block, warp_size: C::LANES };
     let (printed, printed_lost) = harvest.prints.finish();
+    let extremes = harvest.counters.extremes;
     Ok(Outcome {
         printed,
         printed_lost,
-        profile: harvest.counters.profile(&program, shape, touched.count()),
+        profile: harvest.counters.profile(&program, shape, touched.count(), options.l1),
         warnings: kernel.warnings.clone(),
         traces: harvest.traces,
-        extremes: harvest.counters.extremes,
+        extremes,
         threads: recorder.zip(options.threads_profile.as_ref()).map(|(r, request)| r.profile(request)),
         unknown: poison.map_or(Vec::new(), |p| p.unknown(memory)),
     })

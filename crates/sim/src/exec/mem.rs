@@ -13,6 +13,7 @@ use super::{BlockCx, Where};
 use crate::error::{AccessKind, BadAccess, SimError};
 use crate::launch::{LOCAL_WINDOW_HI, SHARED_WINDOW_HI};
 use crate::memory::bank;
+use crate::memory::l1::L1;
 use crate::memory::local::Local;
 use crate::memory::shadow::Owner;
 use crate::memory::words::{self, Offsets, Pattern, Words, is_run, lanes};
@@ -26,6 +27,8 @@ pub(crate) struct Access<'a> {
     pub(crate) shared: &'a [Cell<u32>],
     pub(crate) at: Where,
     pub(crate) traffic: &'a mut Traffic,
+    /// The block's first-level cache, if it is modelled.
+    pub(crate) l1: Option<&'a mut L1>,
     /// The buffer of the last access.
     pub(crate) hint: &'a mut usize,
 }
@@ -211,7 +214,7 @@ impl Access<'_> {
             let offsets = at.map(|a| a.wrapping_sub(start));
             let (from, to) = (offsets[first], offsets[first] + whole - 1);
             self.count_sectors(to / 32 - from / 32 + 1, mask, bytes);
-            self.block.cx.touched.range(region, from / 32, to / 32);
+            self.touch(region, from / 32, to / 32, kind == AccessKind::Load);
             return each(self, region, Offsets { at: &offsets, mask, pattern });
         }
         let mut regions = [0u32; LANES];
@@ -239,8 +242,13 @@ impl Access<'_> {
             self.writable(kind, region as usize, bytes, here, at)?;
             let start = memory.regions[region as usize].start;
             let offsets = at.map(|a| a.wrapping_sub(start));
+            let mut last = None;
             for l in lanes(here) {
-                self.block.cx.touched.range(region as usize, offsets[l] / 32, offsets[l] / 32);
+                let sector = offsets[l] / 32;
+                if last != Some(sector) {
+                    self.touch(region as usize, sector, sector, kind == AccessKind::Load);
+                }
+                last = Some(sector);
             }
             each(self, region as usize, Offsets { at: &offsets, mask: here, pattern: Pattern::Any })?;
         }
@@ -252,6 +260,16 @@ impl Access<'_> {
     fn count_sectors(&mut self, touched: u64, mask: u32, bytes: u32) {
         self.traffic.sectors += touched;
         self.traffic.sectors_ideal += (u64::from(mask.count_ones()) * u64::from(bytes)).div_ceil(32).min(touched);
+    }
+
+    /// Notes the sectors `first..=last` of a buffer.
+    fn touch(&mut self, region: usize, first: u64, last: u64, load: bool) {
+        self.block.cx.touched.range(region, first, last);
+        match &mut self.l1 {
+            Some(l1) if load => l1.load(region, first, last),
+            Some(l1) => l1.pass(last - first + 1),
+            None => {}
+        }
     }
 
     /// Tells the shadow, if blocks run in parallel.
@@ -450,7 +468,7 @@ impl Access<'_> {
         // A run of lanes: no two of them share bytes, so the ideal is never above what is touched.
         self.traffic.sectors += last - first + 1;
         self.traffic.sectors_ideal += len.div_ceil(32);
-        self.block.cx.touched.range(region, first, last);
+        self.touch(region, first, last, !write);
         let Some(shadow) = self.block.cx.shadow else { return };
         for sector in first..=last {
             let a = from.max(sector * 32) - sector * 32;

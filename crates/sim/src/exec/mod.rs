@@ -50,6 +50,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) shadow: Option<&'a Shadow>,
     /// Sectors of global memory that were touched.
     pub(crate) touched: &'a Touched,
+    /// Bytes of the first-level cache of a block, if it is modelled.
+    pub(crate) l1: Option<u32>,
     /// Where findings go, if the run is checked.
     pub(crate) check: Option<&'a check::CheckLog>,
     /// What each thread does goes here, if it is wanted.
@@ -131,6 +133,11 @@ impl BlockCx<'_> {
         };
         let thread = u64::from(thread);
         (at(thread % threads, self.cx.block), at(thread / threads, self.cx.grid))
+    }
+
+    /// Blocks of the launch.
+    pub(crate) fn total_blocks(&self) -> u64 {
+        self.cx.grid.iter().map(|&n| u64::from(n)).fold(1, u64::saturating_mul)
     }
 
     /// How memory marks name the block.

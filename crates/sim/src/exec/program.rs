@@ -96,6 +96,11 @@ impl MemInst {
         )
     }
 
+    /// Whether the warp may have to wait for a value from memory.
+    pub(crate) fn returns(&self) -> bool {
+        matches!(self.kind, MemKind::Load { .. } | MemKind::Atomic { returns: true, .. })
+    }
+
     /// Whether groups that are parked at the same place merge when it is issued. As measured: all loads, stores and
     /// atomics except loads of constants and stores to local memory.
     fn merges(kind: &MemKind, space: Space) -> bool {

@@ -10,7 +10,7 @@
 
 use std::cell::Cell;
 
-use lanescope_ir::LaneMask;
+use lanescope_ir::{BlockWork, LaneMask};
 
 use super::barrier::Barriers;
 use super::check::Checker;
@@ -29,6 +29,7 @@ use super::{BlockCx, Where, rows};
 use crate::convergence::{Convergence, Spins};
 use crate::error::SimError;
 use crate::launch::WarpSum;
+use crate::memory::l1::L1;
 use crate::memory::local::Local;
 use crate::memory::words::lanes;
 use crate::rows::{LANES, PredOperand, Row, RowFile, Run, add};
@@ -52,10 +53,12 @@ pub(crate) struct Warp<C> {
     /// When it ran last.
     stamp: u64,
     /// Instructions it has issued, and the lanes that took part, summed over them.
-    issued: u64,
+    pub(crate) issued: u64,
     worked: u64,
     /// Stores and reductions it has issued, for models on which spinning lanes are stuck.
     pub(crate) stores: u64,
+    /// Loads and atomics that had to wait for a sector that the first-level cache did not have.
+    pub(crate) waits: u64,
     /// Result of the last reducing block barrier.
     pub(crate) result: u32,
     /// Exchanges of lanes at different instructions that are under way.
@@ -76,6 +79,7 @@ impl<C: Convergence> Warp<C> {
             issued: 0,
             worked: 0,
             stores: 0,
+            waits: 0,
             result: 0,
             meetings: Vec::new(),
         };
@@ -152,6 +156,10 @@ pub(crate) struct Env<'a> {
     pub(crate) clock: &'a mut u64,
     pub(crate) hint: &'a mut usize,
     pub(crate) printed: &'a mut Printed,
+    /// What the block has done.
+    pub(crate) work: &'a mut BlockWork,
+    /// Its first-level cache, if it is modelled.
+    pub(crate) l1: Option<&'a mut L1>,
     pub(crate) trace: Option<&'a mut Tracer>,
     pub(crate) poison: Option<&'a mut Poison>,
     pub(crate) record: Option<&'a mut BlockRecord>,
@@ -213,7 +221,7 @@ impl<C: Convergence> Tile<C> {
         self.stamp = 0;
         for w in &mut self.warps {
             w.conv.reset(LaneMask(w.lanes), 0);
-            (w.exited, w.stamp, w.result, w.issued, w.worked) = (0, 0, 0, 0, 0);
+            (w.exited, w.stamp, w.result, w.issued, w.worked, w.waits) = (0, 0, 0, 0, 0, 0);
             w.meetings.clear();
             w.refresh();
         }
@@ -418,6 +426,7 @@ impl<C: Convergence> Tile<C> {
         let w = &mut self.warps[r.warp as usize / rows::<C>()];
         match &inst.kind {
             Kind::Memory(m) => {
+                let before = (env.counters.traffic[at as usize].sectors, env.l1.as_ref().map_or(0, |l1| l1.missed));
                 Access {
                     block: env.block,
                     file: &mut self.file,
@@ -425,9 +434,18 @@ impl<C: Convergence> Tile<C> {
                     shared: env.shared,
                     at: place,
                     traffic: &mut env.counters.traffic[at as usize],
+                    l1: env.l1.as_deref_mut(),
                     hint: env.hint,
                 }
                 .run(m, r.active, exec, inst.uniform)?;
+                env.work.sectors += env.counters.traffic[at as usize].sectors - before.0;
+                if let Some(l1) = &env.l1
+                    && l1.missed != before.1
+                {
+                    env.counters.missed[at as usize] += l1.missed - before.1;
+                    env.work.sectors_missed += l1.missed - before.1;
+                    w.waits += u64::from(m.returns());
+                }
                 if C::SPINS == Spins::Stuck && m.changes_memory() {
                     w.stores += 1;
                 }

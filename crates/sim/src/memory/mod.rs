@@ -2,6 +2,7 @@
 
 pub(crate) mod bank;
 pub(crate) mod global;
+pub(crate) mod l1;
 pub(crate) mod local;
 pub(crate) mod shadow;
 pub(crate) mod touched;

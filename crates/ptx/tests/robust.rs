@@ -220,6 +220,6 @@ fn long_texts() {
 
 #[test]
 fn sizes() {
-    assert_eq!(size_of::<Operand>(), 24);
-    assert!(size_of::<Instruction>() <= 40);
+    assert_eq!(size_of::<Operand>(), 20);
+    assert!(size_of::<Instruction>() <= 32);
 }

@@ -393,9 +393,9 @@ pub(super) fn stack(c: &mut Cx<'_, '_>) -> Lowered<()> {
             c.expect_between(2, 3)?;
             let d = c.dst(c.operand(0)?, ty)?;
             let size = c.src(c.operand(1)?, ty)?[0];
-            let align = match c.ops.get(2).map(|o| o.kind) {
+            let align = match c.ops.get(2).map(|o| o.kind.integer()) {
                 None => 8,
-                Some(OperandKind::Integer { value, .. }) if value.is_power_of_two() && value <= 1 << 23 => value as u32,
+                Some(Some(value)) if value.is_power_of_two() && value <= 1 << 23 => value as u32,
                 Some(_) => return c.error(c.span, "the alignment must be a power of two"),
             };
             // The outgoing area stays at the stack's bottom.

@@ -204,9 +204,9 @@ pub(super) fn lop3(c: &mut Cx<'_, '_>) -> Lowered<()> {
     }
     c.mods.finish(&["and", "or"])?;
     c.expect(if join.is_some() { 6 } else { 5 })?;
-    let lut = match c.operand(4)?.kind {
-        crate::tree::OperandKind::Integer { value, .. } => value as u8,
-        _ => return c.error(c.operand(4)?.span, "the table must be a constant"),
+    let lut = match c.operand(4)?.kind.integer() {
+        Some(value) => value as u8,
+        None => return c.error(c.operand(4)?.span, "the table must be a constant"),
     };
     let (to, p) = c.pair(c.operand(0)?);
     let f = match join {

@@ -243,10 +243,10 @@ pub(super) fn copy_async(c: &mut Cx<'_, '_>) -> Lowered<()> {
     c.mods.finish(&[])?;
     c.expect_between(3, 5)?;
     let (to, from) = (c.address_of(0, Some(Space::Shared))?, c.address_of(1, Some(Space::Global))?);
-    let width = match c.operand(2)?.kind {
-        OperandKind::Integer { value: 4, .. } => Width::B32,
-        OperandKind::Integer { value: 8, .. } => Width::B64,
-        OperandKind::Integer { value: 16, .. } => Width::B128,
+    let width = match c.operand(2)?.kind.integer() {
+        Some(4) => Width::B32,
+        Some(8) => Width::B64,
+        Some(16) => Width::B128,
         _ => return c.error(c.operand(2)?.span, "the size must be 4, 8 or 16"),
     };
     let (mut valid, mut amount) = (PredSrc::TRUE, Amount::All);

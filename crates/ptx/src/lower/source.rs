@@ -42,8 +42,8 @@ impl Builder {
         let mut out = Vec::with_capacity(body.locations.len());
         let mut callers: Vec<Option<LocationId>> = Vec::with_capacity(body.locations.len());
         for (at, location) in body.locations.iter().enumerate() {
-            callers.push(location.inlined_at.and_then(|point| last.get(&point).copied()));
-            last.insert(location.point, LocationId(at as u32));
+            callers.push(location.inlined_at().and_then(|point| last.get(&point).copied()));
+            last.insert(location.point, LocationId::new(at));
             let point = location.point;
             if point.line == 0 {
                 out.push(None);
@@ -52,8 +52,8 @@ impl Builder {
             let mut inlined_at = Vec::new();
             let mut here = Some(at);
             while let Some(location) = here.and_then(|at| body.locations.get(at)) {
-                let Some(site) = location.inlined_at.filter(|_| inlined_at.len() < MAX_DEPTH) else { break };
-                let name = location.function.and_then(|(label, offset)| self.name(module, label, offset));
+                let Some(site) = location.inlined_at().filter(|_| inlined_at.len() < MAX_DEPTH) else { break };
+                let name = location.function().and_then(|(label, offset)| self.name(module, label, offset));
                 inlined_at.push(InlineSite { function: name, file: self.file(module, site.file), line: site.line });
                 // Earlier ones only: no endless chain.
                 here = here.and_then(|at| callers[at]).map(LocationId::index);

@@ -2,9 +2,11 @@
 
 use super::Parser;
 use super::lexer::{Kind, Lexer};
+use super::names::Bound;
 use super::operands::{Expect, Slot, shorten};
-use super::scope::{Bound, MAX_DEPTH};
+use super::scope::MAX_DEPTH;
 use super::starts_item;
+use super::word::Key;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 use crate::table;
@@ -17,6 +19,9 @@ impl<'a> Parser<'a> {
         self.open_scope(open, false);
         let outer = self.frame.depth();
         while self.frame.depth() >= outer {
+            if matches!(self.token.kind, Kind::Ident | Kind::At | Kind::Dotted) {
+                self.plain_statements();
+            }
             match self.token.kind {
                 Kind::Semi => {
                     self.bump();
@@ -171,6 +176,7 @@ impl<'a> Parser<'a> {
                     guard = Some(Guard { register, negated });
                     let Register { ty, declaration, .. } = self.frame.body.registers[register.index()];
                     if ty != Type::Pred {
+                        let declaration = self.frame.place_of_declaration(declaration);
                         let text = shorten(token.span.text(self.source));
                         let message = format!("`{text}` has type `.{}`, where a guard needs `.pred`", ty.name());
                         self.report(Diagnostic::error(token.span, message).at(declaration, "declared here"));
@@ -191,12 +197,13 @@ impl<'a> Parser<'a> {
         let end = self.lexer.modifiers();
         self.previous = Span::new(name.start, end);
         let opcode = self.opcode(self.previous);
-        if let Some(operands) = self.plain_operands() {
-            let span = start.to(self.previous);
+        if let Some((operands, last, end)) = self.plain_operands(self.source.as_bytes(), self.lexer.place(), opcode) {
+            let last = if operands.len == 0 { self.previous.end } else { last as u32 };
+            let span = Span::new(start.start, last);
             let location = self.frame.location;
             self.frame.body.instructions.push(Instruction { opcode, guard, operands, location, span });
-            let semicolon = self.lexer.place() as u32;
-            self.previous = Span::new(semicolon - 1, semicolon);
+            self.lexer.seek(end as u32);
+            self.previous = Span::new(end as u32 - 1, end as u32);
             self.token = self.lexer.next();
             return;
         }
@@ -224,9 +231,10 @@ impl<'a> Parser<'a> {
     }
 
     /// The id of an opcode with its modifiers. The first of its kind is looked up in the table of instructions.
-    fn opcode(&mut self, span: Span) -> OpcodeId {
+    pub(super) fn opcode(&mut self, span: Span) -> OpcodeId {
         let text = span.text(self.source);
-        let id = self.opcodes.intern(text);
+        let key = Key::of(text.as_bytes(), self.opcodes.seeds);
+        let id = self.opcodes.intern(key, || text);
         if (id as usize) < self.module.opcodes.len() {
             return OpcodeId(id);
         }
@@ -283,7 +291,7 @@ impl<'a> Parser<'a> {
             ".loc" => {
                 let start = self.bump().span;
                 if let Some(location) = self.location(start) {
-                    self.frame.location = Some(LocationId(self.frame.body.locations.len() as u32));
+                    self.frame.location = Some(LocationId::new(self.frame.body.locations.len()));
                     self.frame.body.locations.push(location);
                     self.eat(Kind::Semi);
                 } else {
@@ -318,7 +326,7 @@ impl<'a> Parser<'a> {
     /// `1 23 5, function_name label+12, inlined_at 1 40 3`
     fn location(&mut self, start: Span) -> Option<Location<'a>> {
         let point = self.point()?;
-        let mut location = Location { point, function: None, inlined_at: None, span: start };
+        let mut inlined = Inlined::default();
         while self.token.kind == Kind::Comma || (self.token.kind == Kind::Ident && !self.begins_line()) {
             self.eat(Kind::Comma);
             let word = self.expect(Kind::Ident, "`function_name` or `inlined_at`")?;
@@ -326,9 +334,9 @@ impl<'a> Parser<'a> {
                 "function_name" => {
                     let name = self.expect(Kind::Ident, "a label of debug data")?.span.text(self.source);
                     let offset = if self.eat(Kind::Plus) { self.plain_number()? } else { 0 };
-                    location.function = Some((name, offset));
+                    inlined.function = Some((name, offset));
                 }
-                "inlined_at" => location.inlined_at = Some(self.point()?),
+                "inlined_at" => inlined.at = Some(self.point()?),
                 other => {
                     let message = format!("expected `function_name` or `inlined_at`, found `{}`", shorten(other));
                     self.report(Diagnostic::error(word.span, message));
@@ -336,8 +344,8 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        location.span = start.to(self.previous);
-        Some(location)
+        let inlined = (inlined != Inlined::default()).then(|| Box::new(inlined));
+        Some(Location { point, inlined, span: start.to(self.previous) })
     }
 
     /// `1 23 5`; the column may be missing.

@@ -2,8 +2,8 @@
 
 use super::Parser;
 use super::lexer::Kind;
+use super::names::Bound;
 use super::operands::shorten;
-use super::scope::Bound;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 use crate::tree::*;
@@ -260,7 +260,7 @@ impl<'a> Parser<'a> {
                     let message = format!("a variable in `.{}` cannot have an initial value", variable.space.name());
                     self.report(Diagnostic::error(equal, message));
                 }
-                variable.initializer = Some(self.initializer(&variable)?);
+                variable.initializer = Some(Box::new(self.initializer(&variable)?));
             }
             let empty = |dim: &Option<u64>| matches!(dim, None | Some(0));
             if linkage != Linkage::Extern
@@ -368,6 +368,17 @@ impl<'a> Parser<'a> {
                 self.unexpected("a parameter");
                 return None;
             }
+            if let Some((ty, span, next)) = self.plain_parameter(self.source.as_bytes(), self.token.span.start as usize)
+            {
+                params.push(Variable::parameter(span.text(self.source), ty, span));
+                self.lexer.seek(next as u32);
+                self.previous = span;
+                self.token = self.lexer.next();
+                if !self.eat(Kind::Comma) {
+                    break;
+                }
+                continue;
+            }
             let head = self.head()?;
             let ty = self.type_of(&head)?;
             let span = if self.token.kind == Kind::Ident {
@@ -387,6 +398,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.expect(Kind::RParen, "`)`")?;
+        params.shrink_to_fit();
         Some(params)
     }
 

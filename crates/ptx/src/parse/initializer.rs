@@ -3,8 +3,8 @@
 use super::Parser;
 use super::expr::Value;
 use super::lexer::Kind;
+use super::names::Bound;
 use super::operands::shorten;
-use super::scope::Bound;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 use crate::tree::*;

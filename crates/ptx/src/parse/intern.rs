@@ -2,102 +2,133 @@
 
 use std::hash::BuildHasher;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
 
-/// A text of at most 16 bytes is its own key, so that finding one compares numbers; a longer one has a hash as its key
-/// and is compared as text.
-#[derive(Clone, Copy)]
-struct Entry {
-    low: u64,
-    high: u64,
-    len: u32,
+use super::word::{Key, Seeds};
+
+/// A place of the table: the upper half of a hash, never zero, and the number of a name. All zero where it is free.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    tag: u32,
     id: u32,
+}
+
+struct Entry<'a> {
+    /// The first eight bytes.
+    low: u64,
+    name: &'a str,
+}
+
+impl<'a> Entry<'a> {
+    #[inline]
+    fn is(&self, key: &Key, text: impl Fn() -> &'a str) -> bool {
+        self.low == key.low && self.name.len() == key.len as usize && (key.len <= 8 || self.name == text())
+    }
 }
 
 /// Numbers distinct texts from zero in their order of appearance. The hash is seeded: a hostile text cannot aim at it.
 pub(super) struct Interner<'a> {
-    table: HashTable<Entry>,
-    hasher: DefaultHashBuilder,
-    seeds: [u64; 2],
-    names: Vec<&'a str>,
-}
-
-const LONGEST_KEY: usize = 16;
-
-fn word(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
-}
-
-fn half(bytes: &[u8], at: usize) -> u64 {
-    let half = bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes);
-    u64::from(half)
+    /// Open addressing; the length is a power of two, and at most half of it is taken.
+    places: Vec<Place>,
+    entries: Vec<Entry<'a>>,
+    pub(super) seeds: Seeds,
 }
 
 impl<'a> Interner<'a> {
     /// With room for this many names.
     pub(super) fn with_capacity(names: usize) -> Self {
         let hasher = DefaultHashBuilder::default();
-        let seeds = [hasher.hash_one(1u8), hasher.hash_one(2u8)];
-        Interner { table: HashTable::with_capacity(names), hasher, seeds, names: Vec::with_capacity(names) }
+        let seeds = Seeds(hasher.hash_one(1u8), hasher.hash_one(2u8) | 1);
+        let places = vec![Place::default(); (2 * names).next_power_of_two().max(2)];
+        Interner { places, entries: Vec::with_capacity(names), seeds }
     }
 
-    fn key(&self, name: &str) -> Entry {
-        let bytes = name.as_bytes();
-        let len = bytes.len();
-        // The two parts overlap where the text is shorter than both; the length tells such texts apart.
-        let (low, high) = match len {
-            8..=LONGEST_KEY => (word(bytes, 0), word(bytes, len - 8)),
-            4..8 => (half(bytes, 0), half(bytes, len - 4)),
-            0..4 => (bytes.iter().fold(0, |key, &byte| key << 8 | u64::from(byte)), 0),
-            _ => (self.hasher.hash_one(bytes), 0),
-        };
-        Entry { low, high, len: len as u32, id: 0 }
-    }
-
-    fn get(&self, name: &str, key: Entry) -> Option<u32> {
-        let same = |entry: &Entry| {
-            entry.low == key.low
-                && entry.high == key.high
-                && entry.len == key.len
-                && (name.len() <= LONGEST_KEY || self.names[entry.id as usize] == name)
-        };
-        self.table.find(hash(self.seeds, &key), same).map(|entry| entry.id)
-    }
-
-    /// The number of a text.
-    pub(super) fn intern(&mut self, name: &'a str) -> u32 {
-        let key = self.key(name);
-        if let Some(id) = self.get(name, key) {
-            return id;
+    /// The number of a text, or the place for it and its tag.
+    #[inline]
+    fn search(&self, key: &Key, text: impl Fn() -> &'a str) -> Result<u32, (usize, u32)> {
+        let hash = key.hash(self.seeds);
+        let tag = (hash >> 32) as u32 | 1;
+        let mask = self.places.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let place = self.places[at];
+            if place.tag == tag {
+                let entry = &self.entries[place.id as usize];
+                if entry.is(key, &text) {
+                    return Ok(place.id);
+                }
+            } else if place.tag == 0 {
+                return Err((at, tag));
+            }
+            at = (at + 1) & mask;
         }
-        let id = self.names.len() as u32;
-        self.names.push(name);
-        let seeds = self.seeds;
-        self.table.insert_unique(hash(seeds, &key), Entry { id, ..key }, |entry| hash(seeds, entry));
+    }
+
+    /// The number of a part of the source that was seen before.
+    #[inline]
+    pub(super) fn known(&self, key: &Key, source: &'a str, at: usize, end: usize) -> Option<u32> {
+        self.search(key, || source.get(at..end).unwrap_or("")).ok()
+    }
+
+    /// The number of a text whose key is known.
+    #[inline]
+    pub(super) fn intern(&mut self, key: Key, text: impl Fn() -> &'a str) -> u32 {
+        match self.search(&key, &text) {
+            Ok(id) => id,
+            Err((at, tag)) => self.add(key, text(), at, tag),
+        }
+    }
+
+    #[inline(never)]
+    fn add(&mut self, key: Key, name: &'a str, at: usize, tag: u32) -> u32 {
+        let id = self.entries.len() as u32;
+        self.entries.push(Entry { low: key.low, name });
+        self.places[at] = Place { tag, id };
+        if 2 * self.entries.len() > self.places.len() {
+            self.grow();
+        }
         id
+    }
+
+    fn grow(&mut self) {
+        let mask = 2 * self.places.len() - 1;
+        self.places = vec![Place::default(); mask + 1];
+        for (id, entry) in self.entries.iter().enumerate() {
+            let hash = Key::of(entry.name.as_bytes(), self.seeds).hash(self.seeds);
+            let mut at = hash as usize & mask;
+            while self.places[at].tag != 0 {
+                at = (at + 1) & mask;
+            }
+            self.places[at] = Place { tag: (hash >> 32) as u32 | 1, id: id as u32 };
+        }
     }
 
     /// The number of a text that was seen before.
     pub(super) fn find(&self, name: &str) -> Option<u32> {
-        self.get(name, self.key(name))
+        let key = Key::of(name.as_bytes(), self.seeds);
+        let hash = key.hash(self.seeds);
+        let tag = (hash >> 32) as u32 | 1;
+        let mask = self.places.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let place = self.places[at];
+            if place.tag == 0 {
+                return None;
+            }
+            if place.tag == tag && self.entries[place.id as usize].name == name {
+                return Some(place.id);
+            }
+            at = (at + 1) & mask;
+        }
     }
 
     /// The text of a number.
     pub(super) fn name(&self, id: u32) -> &'a str {
-        self.names[id as usize]
+        self.entries[id as usize].name
     }
 
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.names.len()
+        self.entries.len()
     }
-}
-
-/// Multiplies to 128 bits and folds, twice: every bit of the key reaches every bit of the hash.
-fn hash([first, second]: [u64; 2], entry: &Entry) -> u64 {
-    let fold = |a: u64, b: u64| {
-        let product = u128::from(a) * u128::from(b);
-        product as u64 ^ (product >> 64) as u64
-    };
-    fold(fold(entry.low ^ first, entry.high ^ second) ^ u64::from(entry.len), second | 1)
 }

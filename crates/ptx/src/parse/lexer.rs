@@ -1,5 +1,6 @@
 //! Tokens. The lexer is asked for one token at a time and keeps nothing but its place in the text.
 
+use super::word;
 use crate::span::Span;
 
 /// What a token is.
@@ -90,6 +91,12 @@ pub(super) fn is_word(byte: u8) -> bool {
     CLASS[usize::from(byte)] & WORD != 0
 }
 
+/// Whether a name can begin with this byte.
+#[inline]
+pub(super) fn begins_name(byte: u8) -> bool {
+    CLASS[usize::from(byte)] & START != 0
+}
+
 /// What a token can be by its first byte.
 #[derive(Clone, Copy)]
 enum First {
@@ -175,8 +182,7 @@ impl<'a> Lexer<'a> {
 
     #[inline]
     fn words(&self, pos: usize) -> usize {
-        let rest = self.bytes.get(pos..).unwrap_or(&[]);
-        pos + rest.iter().position(|&byte| CLASS[usize::from(byte)] & WORD == 0).unwrap_or(rest.len())
+        word::end(self.bytes, pos)
     }
 
     /// After a dot: words joined by `::`.

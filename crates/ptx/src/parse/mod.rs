@@ -10,10 +10,12 @@ mod initializer;
 mod intern;
 mod lexer;
 mod module;
+mod names;
 mod operands;
 mod plain;
 mod scope;
 mod section;
+mod word;
 
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
@@ -24,8 +26,9 @@ use declarations::VariableRange;
 use hashbrown::HashMap;
 use intern::Interner;
 use lexer::{Kind, Lexer, Token};
+use names::{Bound, Names};
 use operands::Slot;
-use scope::{Bound, Frame, Names, Waiting};
+use scope::{Frame, Waiting};
 
 /// Searching for the nearest spelling takes time in proportion to the number of names.
 const MAX_SUGGESTIONS: u32 = 50;
@@ -71,8 +74,8 @@ pub fn parse_for(source: &str, warp_size: u32) -> Parse<'_> {
         token: Token { kind: Kind::Eof, span: Span::default() },
         previous: Span::default(),
         module: Module { source, warp_size, ..Module::default() },
-        // Real texts have a new name for every hundred bytes or so.
-        names: Names::with_capacity(source.len() / 128 + 64),
+        // Real texts have a new name for every few hundred bytes.
+        names: Names::with_capacity(source.len() / 512 + 64),
         opcodes: Interner::with_capacity(64),
         frame: Frame::default(),
         open_lists: 0,

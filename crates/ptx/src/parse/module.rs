@@ -2,8 +2,9 @@
 
 use super::Parser;
 use super::lexer::Kind;
+use super::names::Bound;
 use super::operands::shorten;
-use super::scope::{Bound, Frame};
+use super::scope::Frame;
 use super::starts_item;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;

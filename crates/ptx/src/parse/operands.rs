@@ -3,7 +3,7 @@
 use super::Parser;
 use super::expr::Value;
 use super::lexer::{Kind, Token};
-use super::scope::Bound;
+use super::names::Bound;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 use crate::tree::*;
@@ -195,10 +195,10 @@ impl<'a> Parser<'a> {
 
     fn constant(&mut self) -> Option<OperandKind> {
         Some(match self.expression_of_operand()? {
-            Value::Signed(value) => OperandKind::Integer { value: value as u64, unsigned: false },
-            Value::Unsigned(value) => OperandKind::Integer { value, unsigned: true },
+            Value::Signed(value) => OperandKind::Integer(Wide::new(value as u64)),
+            Value::Unsigned(value) => OperandKind::Unsigned(Wide::new(value)),
             Value::Single(bits) => OperandKind::F32(bits),
-            Value::Double(bits) => OperandKind::F64(bits),
+            Value::Double(bits) => OperandKind::F64(Wide::new(bits)),
         })
     }
 
@@ -414,7 +414,7 @@ impl<'a> Parser<'a> {
             }
             _ => {
                 let value = self.integer_expression()?;
-                OperandKind::Integer { value, unsigned: false }
+                OperandKind::Integer(Wide::new(value))
             }
         };
         let base_span = token.span.to(self.previous);

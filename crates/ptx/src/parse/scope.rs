@@ -8,154 +8,14 @@ use hashbrown::{HashMap, HashSet};
 
 use super::Parser;
 use super::declarations::VariableRange;
-use super::intern::Interner;
-use super::lexer::is_word;
+use super::names::{Binding, Bound, NONE, Parts, UNBOUND};
 use super::operands::Slot;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
-use crate::special::Special;
 use crate::tree::*;
 
 /// Blocks nested deeper than this are read as if they were that deep.
 pub(super) const MAX_DEPTH: usize = 1000;
-
-/// What a name is bound to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bound {
-    Nothing,
-    Special(Special),
-    /// A register that is declared and was not used yet.
-    Declared(u32),
-    Register(RegisterId),
-    Target(Target),
-}
-
-/// A binding and the depth of the block that it belongs to; the module has depth 0.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Binding {
-    pub(super) bound: Bound,
-    pub(super) depth: u32,
-    /// The number of nested ranges that had been declared when the binding was last looked at.
-    generation: u32,
-}
-
-const UNBOUND: Binding = Binding { bound: Bound::Nothing, depth: 0, generation: 0 };
-const NONE: u32 = u32::MAX;
-
-/// All names of the text and what they are bound to now.
-pub(super) struct Names<'a> {
-    pub(super) interner: Interner<'a>,
-    bindings: Vec<Binding>,
-    /// The innermost range with this prefix.
-    ranges: Vec<u32>,
-    /// The last use that waits for a label.
-    waiting: Vec<u32>,
-    /// Names of registers by their letters, then by their number.
-    families: Vec<(u64, u32, Vec<u32>)>,
-    /// For names of families: the name that is their prefix, and their number.
-    parts: Vec<(u32, u32)>,
-}
-
-/// Letters behind `%` that fit a key.
-const MAX_PREFIX: usize = 8;
-/// Compilers use six or so.
-const MAX_FAMILIES: usize = 16;
-
-impl<'a> Names<'a> {
-    /// With room for this many names.
-    pub(super) fn with_capacity(names: usize) -> Self {
-        Names {
-            interner: Interner::with_capacity(names),
-            bindings: Vec::with_capacity(names),
-            ranges: Vec::with_capacity(names),
-            waiting: Vec::with_capacity(names),
-            families: Vec::new(),
-            parts: Vec::with_capacity(names),
-        }
-    }
-
-    pub(super) fn id(&mut self, name: &'a str) -> u32 {
-        let id = self.interner.intern(name);
-        if id as usize == self.bindings.len() {
-            self.bindings.push(UNBOUND);
-            self.ranges.push(NONE);
-            self.waiting.push(NONE);
-            self.parts.push((NONE, 0));
-        }
-        id
-    }
-
-    /// The number of the name that begins at a place, and where the name ends. `%r12` has a short way: the part before
-    /// its digits is one of few, and the digits are an index.
-    pub(super) fn plain_id(&mut self, source: &'a str, at: usize) -> Option<(u32, usize)> {
-        let bytes = source.as_bytes();
-        if bytes.get(at) != Some(&b'%') {
-            return self.name_at(source, at);
-        }
-        let (mut key, mut end) = (0u64, at + 1);
-        while let Some(&letter @ (b'a'..=b'z' | b'A'..=b'Z')) = bytes.get(end) {
-            if end - at > MAX_PREFIX {
-                return self.name_at(source, at);
-            }
-            key = key << 8 | u64::from(letter);
-            end += 1;
-        }
-        let digits = end;
-        let mut number = 0usize;
-        while let Some(&digit @ b'0'..=b'9') = bytes.get(end) {
-            number = number * 10 + usize::from(digit - b'0');
-            end += 1;
-            if end - digits > 5 {
-                return self.name_at(source, at);
-            }
-        }
-        let leading_zero = bytes.get(digits) == Some(&b'0') && end - digits > 1;
-        if end == digits || leading_zero || bytes.get(end).is_some_and(|&byte| is_word(byte)) {
-            return self.name_at(source, at);
-        }
-        let family = match self.families.iter().position(|family| family.0 == key) {
-            Some(family) => family,
-            None if self.families.len() < MAX_FAMILIES => {
-                let prefix = self.id(source.get(at..digits)?);
-                self.families.push((key, prefix, Vec::new()));
-                self.families.len() - 1
-            }
-            None => return self.name_at(source, at),
-        };
-        let known = self.families[family].2.get(number).copied().filter(|&name| name != NONE);
-        if let Some(name) = known {
-            return Some((name, end));
-        }
-        let name = self.id(source.get(at..end)?);
-        let (_, prefix, numbers) = &mut self.families[family];
-        self.parts[name as usize] = (*prefix, number as u32);
-        if numbers.len() <= number {
-            numbers.resize(number + 1, NONE);
-        }
-        numbers[number] = name;
-        Some((name, end))
-    }
-
-    fn name_at(&mut self, source: &'a str, at: usize) -> Option<(u32, usize)> {
-        let bytes = source.as_bytes();
-        let &first = bytes.get(at)?;
-        if first.is_ascii_digit() || !(is_word(first) || first == b'%') {
-            return None;
-        }
-        let len = bytes[at + 1..].iter().position(|&byte| !is_word(byte)).unwrap_or(bytes.len() - at - 1);
-        let end = at + 1 + len;
-        Some((self.id(source.get(at..end)?), end))
-    }
-
-    pub(super) fn binding(&self, name: u32) -> Binding {
-        self.bindings[name as usize]
-    }
-
-    /// Binds a name of the module.
-    pub(super) fn bind_global(&mut self, name: u32, bound: Bound) {
-        self.bindings[name as usize] = Binding { bound, depth: 0, generation: 0 };
-    }
-}
 
 /// The declaration of one register or of a range.
 struct Declaration {
@@ -168,6 +28,8 @@ struct Declaration {
 
 #[derive(Default)]
 struct Scope {
+    /// Names that were bound to nothing before.
+    fresh: Vec<u32>,
     log: Vec<(u32, Binding)>,
     ranges: Vec<(u32, u32)>,
     open: u32,
@@ -226,7 +88,7 @@ fn take<T: Copy>(buffer: &mut Vec<T>) -> Vec<T> {
 impl<'a> Frame<'a> {
     /// The body that was read. What remains is as good as new.
     pub(super) fn finish(&mut self) -> Body<'a> {
-        self.declarations.clear();
+        let declarations = self.declarations.drain(..).map(|it| it.span).collect();
         self.origins.clear();
         self.waiting.clear();
         self.unplaced.clear();
@@ -244,10 +106,11 @@ impl<'a> Frame<'a> {
             operands: take(&mut body.operands),
             addresses: take(&mut body.addresses),
             registers: take(&mut body.registers),
+            declarations,
             labels: take(&mut body.labels),
-            variables: std::mem::take(&mut body.variables),
+            variables: body.variables.drain(..).collect(),
             tables: std::mem::take(&mut body.tables),
-            locations: take(&mut body.locations),
+            locations: body.locations.drain(..).collect(),
             pragmas: std::mem::take(&mut body.pragmas),
             directives: std::mem::take(&mut body.directives),
             blocks: take(&mut body.blocks),
@@ -261,6 +124,10 @@ impl<'a> Frame<'a> {
     /// Where the innermost block opens.
     pub(super) fn open(&self) -> u32 {
         self.scopes.last().map_or(0, |scope| scope.open)
+    }
+
+    pub(super) fn place_of_declaration(&self, id: DeclarationId) -> Span {
+        self.declarations.get(id.index()).map_or(Span::default(), |it| it.span)
     }
 
     pub(super) fn position(&self) -> u32 {
@@ -282,10 +149,13 @@ impl<'a> Parser<'a> {
     pub(super) fn close_scope(&mut self, end: Span) {
         let Some(mut scope) = self.frame.scopes.pop() else { return };
         for (name, binding) in scope.log.drain(..).rev() {
-            self.names.bindings[name as usize] = binding;
+            self.names.names[name as usize].binding = binding;
+        }
+        for name in scope.fresh.drain(..) {
+            self.names.names[name as usize].binding = UNBOUND;
         }
         for (prefix, range) in scope.ranges.drain(..).rev() {
-            self.names.ranges[prefix as usize] = range;
+            self.names.names[prefix as usize].range = range;
         }
         if let Some(block) = scope.block.and_then(|block| self.frame.body.blocks.get_mut(block)) {
             block.end = self.frame.body.instructions.len() as u32;
@@ -307,10 +177,14 @@ impl<'a> Parser<'a> {
     }
 
     fn bind_at(&mut self, name: u32, binding: Binding) {
-        let old = std::mem::replace(&mut self.names.bindings[name as usize], binding);
+        let old = std::mem::replace(&mut self.names.names[name as usize].binding, binding);
         if let Some(scope) = (binding.depth as usize).checked_sub(1).and_then(|depth| self.frame.scopes.get_mut(depth))
         {
-            scope.log.push((name, old));
+            if old == UNBOUND {
+                scope.fresh.push(name);
+            } else {
+                scope.log.push((name, old));
+            }
         }
     }
 
@@ -328,7 +202,9 @@ impl<'a> Parser<'a> {
         match bound {
             Bound::Nothing | Bound::Special(_) => None,
             Bound::Declared(index) => self.frame.declarations.get(index as usize).map(|it| it.span),
-            Bound::Register(id) => body.registers.get(id.index()).map(|it| it.declaration),
+            Bound::Register(id) => {
+                body.registers.get(id.index()).map(|it| self.frame.place_of_declaration(it.declaration))
+            }
             Bound::Target(Target::Global(id)) => self.module.variables.get(id.index()).map(|it| it.span),
             Bound::Target(Target::Function(id)) => self.module.functions.get(id.index()).map(|it| it.name_span),
             Bound::Target(Target::Local(id)) => body.variables.get(id.index()).map(|it| it.span),
@@ -348,7 +224,7 @@ impl<'a> Parser<'a> {
     /// `.reg .b32 %r<10>`
     pub(super) fn declare_range(&mut self, prefix: u32, count: u32, ty: Type, vector: u8, span: Span) {
         let depth = self.frame.depth();
-        let hidden = self.names.ranges[prefix as usize];
+        let hidden = self.names.names[prefix as usize].range;
         let old = self.frame.declarations.get(hidden as usize).and_then(|it| Some((it.range?.2, it.span)));
         if let Some((_, first)) = old.filter(|(at, _)| *at == depth) {
             self.duplicate(prefix, span, Some(first));
@@ -358,7 +234,7 @@ impl<'a> Parser<'a> {
         let index = self.frame.declarations.len() as u32;
         let range = Some((prefix, count, depth, hidden));
         self.frame.declarations.push(Declaration { ty, vector, span, range });
-        self.names.ranges[prefix as usize] = index;
+        self.names.names[prefix as usize].range = index;
         if let Some(scope) = self.frame.scopes.last_mut() {
             scope.ranges.push((prefix, hidden));
         }
@@ -378,26 +254,35 @@ impl<'a> Parser<'a> {
     }
 
     fn make_register(&mut self, name: u32, declaration: u32, origin: (u32, u32)) -> RegisterId {
-        let Declaration { ty, vector, span, .. } = self.frame.declarations[declaration as usize];
+        let Declaration { ty, vector, .. } = self.frame.declarations[declaration as usize];
         let id = RegisterId(self.frame.body.registers.len() as u32);
         self.frame.body.registers.push(Register {
             name: self.names.interner.name(name),
             ty,
             vector,
-            declaration: span,
+            declaration: DeclarationId(declaration),
         });
         self.frame.origins.push(origin);
         id
     }
 
     /// What a name means here. A register that is used for the first time comes into being.
+    #[inline]
     pub(super) fn look_up(&mut self, name: u32) -> Bound {
         let binding = self.names.binding(name);
+        if binding.generation == self.frame.generation && matches!(binding.bound, Bound::Register(_)) {
+            return binding.bound;
+        }
+        self.look_up_anew(name, binding)
+    }
+
+    #[inline(never)]
+    fn look_up_anew(&mut self, name: u32, binding: Binding) -> Bound {
         let known = binding.bound != Bound::Nothing && binding.generation == self.frame.generation;
         let bound = if known { binding.bound } else { self.look_up_range(name, binding) };
         let Bound::Declared(declaration) = bound else { return bound };
         let register = Bound::Register(self.make_register(name, declaration, (NONE, 0)));
-        self.names.bindings[name as usize].bound = register;
+        self.names.names[name as usize].binding.bound = register;
         register
     }
 
@@ -407,24 +292,15 @@ impl<'a> Parser<'a> {
         let Some((declaration, number, depth)) = self.range_of(name, binding.depth) else {
             // Names of the module outlive the function, and with it the generation.
             if binding.depth > 0 {
-                self.names.bindings[name as usize].generation = generation;
+                self.names.names[name as usize].binding.generation = generation;
             }
             return binding.bound;
         };
         let origin = (declaration, number);
-        // `%r01` is `%r1`: one register with two names. Names with parts have no such zero.
-        let text = self.names.interner.name(name);
-        let whole = self.names.parts[name as usize].0 == NONE;
-        if whole
-            && generation == 0
-            && !self.frame.two_names
-            && text.bytes().rev().take_while(u8::is_ascii_digit).count() > 1
-        {
-            let zeros = text.trim_end_matches(|digit: char| digit.is_ascii_digit()).len();
-            if text.as_bytes().get(zeros) == Some(&b'0') {
-                self.frame.two_names = true;
-                self.keep_origins();
-            }
+        // `%r01` is `%r1`: one register with two names.
+        if generation == 0 && !self.frame.two_names && self.names.parts(name) == Parts::Odd {
+            self.frame.two_names = true;
+            self.keep_origins();
         }
         let id = match self.frame.made.get(&origin) {
             Some(&id) => id,
@@ -441,10 +317,13 @@ impl<'a> Parser<'a> {
     }
 
     /// The innermost range deeper than `above` that holds a name, the name's number in it and its depth.
-    fn range_of(&self, name: u32, above: u32) -> Option<(u32, u32, u32)> {
-        let (prefix, number) = self.names.parts[name as usize];
-        if prefix != NONE && !self.frame.digits_in_prefix {
-            return self.innermost(prefix, number, above);
+    fn range_of(&mut self, name: u32, above: u32) -> Option<(u32, u32, u32)> {
+        match self.names.parts(name) {
+            Parts::Whole => return None,
+            Parts::Numbered(prefix, number) if !self.frame.digits_in_prefix => {
+                return self.innermost(prefix, number, above);
+            }
+            _ => {}
         }
         let text = self.names.interner.name(name);
         let digits = text.bytes().rev().take_while(u8::is_ascii_digit).count();
@@ -465,7 +344,7 @@ impl<'a> Parser<'a> {
 
     /// The innermost range with a prefix, deeper than `above`, that has a number.
     fn innermost(&self, prefix: u32, number: u32, above: u32) -> Option<(u32, u32, u32)> {
-        let mut index = self.names.ranges[prefix as usize];
+        let mut index = self.names.names[prefix as usize].range;
         while let Some(Declaration { range: Some((_, count, depth, hidden)), .. }) =
             self.frame.declarations.get(index as usize)
         {
@@ -492,7 +371,7 @@ impl<'a> Parser<'a> {
         let settled = found && binding.depth == self.frame.depth();
         if !settled && (!found || matches!(target, Target::Label(_) | Target::Table(_))) {
             let index = self.frame.waiting.len() as u32;
-            let before = std::mem::replace(&mut self.names.waiting[name as usize], index);
+            let before = std::mem::replace(&mut self.names.names[name as usize].waiting, index);
             self.frame.waiting.push(Waiting { slot, name, span, what, found, before });
             if slot == Slot::Unplaced {
                 self.frame.unplaced.push(index);
@@ -509,7 +388,7 @@ impl<'a> Parser<'a> {
         let open = self.frame.open();
         // Entries of tables that ask for something else.
         let mut wrong = Vec::new();
-        let mut index = self.names.waiting[name as usize];
+        let mut index = self.names.names[name as usize].waiting;
         while let Some(waiting) = self.frame.waiting.get_mut(index as usize) {
             if waiting.span.start < open {
                 break;
@@ -522,7 +401,7 @@ impl<'a> Parser<'a> {
             }
             slot.set(&mut self.frame.body, target);
         }
-        self.names.waiting[name as usize] = index;
+        self.names.names[name as usize].waiting = index;
         for (at, what) in wrong {
             let text = self.names.interner.name(name);
             self.report(Diagnostic::error(at, format!("`{text}` is no {what}")));
@@ -532,7 +411,7 @@ impl<'a> Parser<'a> {
     /// The function is read: what is still unknown may be declared later in the module.
     pub(super) fn leave(&mut self) -> Vec<Waiting> {
         for use_ in &self.frame.waiting {
-            self.names.waiting[use_.name as usize] = NONE;
+            self.names.names[use_.name as usize].waiting = NONE;
         }
         self.frame.waiting.extract_if(.., |use_| !use_.found).collect()
     }
@@ -545,7 +424,7 @@ impl<'a> Parser<'a> {
         let text = self.names.interner.name(name);
         let mut error = Diagnostic::error(span, format!("register `{text}` is not declared"));
         let prefix = text.trim_end_matches(|digit: char| digit.is_ascii_digit());
-        let range = self.names.interner.find(prefix).map(|prefix| self.names.ranges[prefix as usize]);
+        let range = self.names.interner.find(prefix).map(|prefix| self.names.names[prefix as usize].range);
         let declaration = range.and_then(|range| self.frame.declarations.get(range as usize));
         if let Some(Declaration { range: Some((_, count, ..)), span, .. }) = declaration
             && prefix.len() < text.len()

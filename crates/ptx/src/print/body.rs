@@ -68,9 +68,9 @@ fn same(body: &Body<'_>, a: usize, b: usize) -> bool {
 fn events(body: &Body<'_>) -> Vec<(u32, Event)> {
     let mut events = Vec::with_capacity(body.instructions.len() + body.registers.len() + body.labels.len());
     // Those of parameters are declared in the head.
-    let inside = |(_, register): &(usize, &Register<'_>)| register.declaration.start >= body.span.start;
+    let inside = |(_, register): &(usize, &Register<'_>)| body.declaration(register).start >= body.span.start;
     let registers = body.registers.iter().enumerate().filter(inside);
-    events.extend(registers.map(|(i, it)| (it.declaration.start, Event::Register(i))));
+    events.extend(registers.map(|(i, it)| (body.declaration(it).start, Event::Register(i))));
     for block in &body.blocks {
         events.push((block.span.start, Event::Open));
         events.push((block.span.end.saturating_sub(1), Event::Close));
@@ -118,13 +118,13 @@ fn instruction(out: &mut String, place: Place<'_>, it: &Instruction) -> fmt::Res
 fn location(out: &mut String, it: &Location<'_>) -> fmt::Result {
     let point = |SourcePoint { file, line, column }| format!("{file} {line} {column}");
     write!(out, ".loc {}", point(it.point))?;
-    if let Some((label, offset)) = it.function {
+    if let Some((label, offset)) = it.function() {
         write!(out, ", function_name {label}")?;
         if offset != 0 {
             write!(out, "+{offset}")?;
         }
     }
-    if let Some(at) = it.inlined_at {
+    if let Some(at) = it.inlined_at() {
         write!(out, ", inlined_at {}", point(at))?;
     }
     out.push('\n');

@@ -72,12 +72,12 @@ impl<'p> Place<'p> {
                 }
             }
             OperandKind::Sink => out.push('_'),
-            OperandKind::Integer { value, unsigned: true } => write!(out, "{value}U")?,
+            OperandKind::Unsigned(value) => write!(out, "{}U", value.get())?,
             // The number behind a minus sign must be one of `.s64` itself.
-            OperandKind::Integer { value, .. } if value == 1 << 63 => write!(out, "(-{} - 1)", i64::MAX)?,
-            OperandKind::Integer { value, .. } => write!(out, "{}", value as i64)?,
+            OperandKind::Integer(value) if value.get() == 1 << 63 => write!(out, "(-{} - 1)", i64::MAX)?,
+            OperandKind::Integer(value) => write!(out, "{}", value.get() as i64)?,
             OperandKind::F32(bits) => write!(out, "0f{bits:08X}")?,
-            OperandKind::F64(bits) => write!(out, "0d{bits:016X}")?,
+            OperandKind::F64(bits) => write!(out, "0d{:016X}", bits.get())?,
             OperandKind::WarpSize => out.push_str("WARP_SZ"),
             OperandKind::Symbol { target, offset } => {
                 out.push_str(self.target(target));

@@ -1,8 +1,8 @@
 //! What stands between the braces of a function.
 
 use super::{
-    Address, AddressId, Directive, FunctionId, LabelId, LocalId, LocationId, OpcodeId, Operand, OperandKind,
-    OperandList, Prototype, RegisterId, Target, Type, Variable,
+    Address, AddressId, DeclarationId, Directive, FunctionId, LabelId, LocalId, LocationId, OpcodeId, Operand,
+    OperandKind, OperandList, Prototype, RegisterId, Target, Type, Variable,
 };
 use crate::span::Span;
 
@@ -19,6 +19,8 @@ pub struct Body<'a> {
     /// The registers that the text uses, and no others: `.reg .b32 %r<1000000>` costs nothing. Equal names in sibling
     /// blocks are different registers.
     pub registers: Vec<Register<'a>>,
+    /// Where registers are declared: the name, or the prefix of a range. A `.reg` has one for each name.
+    pub declarations: Vec<Span>,
     /// Labels in textual order.
     pub labels: Vec<Label<'a>>,
     /// `.local`, `.shared`, `.param`, ... variables declared in the body, in textual order.
@@ -57,6 +59,11 @@ impl<'a> Body<'a> {
     /// A register.
     pub fn register(&self, id: RegisterId) -> &Register<'a> {
         &self.registers[id.index()]
+    }
+
+    /// Where a register is declared; the prefix in a declaration of a range.
+    pub fn declaration(&self, register: &Register<'_>) -> Span {
+        self.declarations.get(register.declaration.index()).copied().unwrap_or_default()
     }
 
     /// A label.
@@ -134,8 +141,8 @@ pub struct Register<'a> {
     pub ty: Type,
     /// Elements of its vector type: 1, 2, 4 or 8.
     pub vector: u8,
-    /// Where it is declared; the prefix in a declaration of a range.
-    pub declaration: Span,
+    /// What declares it: [`Body::declaration`] has the place.
+    pub declaration: DeclarationId,
 }
 
 /// A label.
@@ -183,17 +190,36 @@ pub enum TableKind<'a> {
 }
 
 /// `.loc`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location<'a> {
     /// File, line and column.
     pub point: SourcePoint,
-    /// `function_name label+offset`: the name of the inlined function in `.debug_str`; see
-    /// [`Module::debug_string`](super::Module::debug_string).
-    pub function: Option<(&'a str, u32)>,
-    /// `inlined_at`: the place of the call, which is the point of an earlier `.loc`.
-    pub inlined_at: Option<SourcePoint>,
+    /// What is said of an inlined call; few have it.
+    pub inlined: Option<Box<Inlined<'a>>>,
     /// Where the directive stands.
     pub span: Span,
+}
+
+impl<'a> Location<'a> {
+    /// `function_name label+offset`: the name of the inlined function in `.debug_str`; see
+    /// [`Module::debug_string`](super::Module::debug_string).
+    pub fn function(&self) -> Option<(&'a str, u32)> {
+        self.inlined.as_ref().and_then(|it| it.function)
+    }
+
+    /// `inlined_at`: the place of the call, which is the point of an earlier `.loc`.
+    pub fn inlined_at(&self) -> Option<SourcePoint> {
+        self.inlined.as_ref().and_then(|it| it.at)
+    }
+}
+
+/// What `.loc` says of an inlined call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inlined<'a> {
+    /// `function_name`
+    pub function: Option<(&'a str, u32)>,
+    /// `inlined_at`
+    pub at: Option<SourcePoint>,
 }
 
 /// A place in a source file.

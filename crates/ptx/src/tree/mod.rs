@@ -15,13 +15,13 @@ mod types;
 mod variable;
 
 pub use body::{
-    Block, Body, Call, Guard, Instruction, Label, Location, Pragma, Register, SourcePoint, Table, TableKind,
+    Block, Body, Call, Guard, Inlined, Instruction, Label, Location, Pragma, Register, SourcePoint, Table, TableKind,
 };
 pub use module::{
     Alias, Data, Directive, File, Function, FunctionKind, Item, Linkage, Module, Opcode, Prototype, Reference, Section,
     Tuning, Version,
 };
-pub use operand::{Address, Component, Index, Operand, OperandKind, OperandList, Target};
+pub use operand::{Address, Component, Index, Operand, OperandKind, OperandList, Target, Wide};
 pub use types::{Space, Type};
 pub use variable::{Attribute, Initializer, Piece, PointerTo, Relocation, RelocationTarget, Variable};
 
@@ -40,6 +40,25 @@ macro_rules! ids {
     )*};
 }
 
+/// Into [`Body::locations`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LocationId(std::num::NonZero<u32>);
+
+impl LocationId {
+    /// From an index of the vector it belongs to.
+    pub fn new(index: usize) -> Self {
+        // Texts of 4 GiB, which could have so many, are refused.
+        LocationId(
+            u32::try_from(index + 1).ok().and_then(std::num::NonZero::new).unwrap_or(std::num::NonZero::<u32>::MAX),
+        )
+    }
+
+    /// As an index of the vector it belongs to.
+    pub fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
 ids! {
     /// Into [`Module::functions`].
     FunctionId;
@@ -55,8 +74,8 @@ ids! {
     LocalId;
     /// Into [`Body::tables`].
     TableId;
-    /// Into [`Body::locations`].
-    LocationId;
     /// Into [`Body::addresses`].
     AddressId;
+    /// Into [`Body::declarations`].
+    DeclarationId;
 }

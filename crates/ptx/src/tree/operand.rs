@@ -1,4 +1,4 @@
-//! Operands. 24 bytes each, so that a text of 100 MB stays affordable.
+//! Operands. 20 bytes each, so that a text of 100 MB stays affordable.
 
 use super::{AddressId, FunctionId, LabelId, LocalId, RegisterId, TableId, VariableId};
 use crate::span::Span;
@@ -59,17 +59,14 @@ pub enum OperandKind {
     },
     /// `_`
     Sink,
-    /// An integer, or a constant expression folded to one: two's complement.
-    Integer {
-        /// The value; negative numbers sign-extended to 64 bits.
-        value: u64,
-        /// Typed `.u64` by the rules of constant expressions (a `U` suffix, or too large for `.s64`), else `.s64`.
-        unsigned: bool,
-    },
+    /// An integer, or a constant expression folded to one, of type `.s64`: two's complement.
+    Integer(Wide),
+    /// The same of type `.u64` by the rules of constant expressions: a `U` suffix, or too large for `.s64`.
+    Unsigned(Wide),
     /// `0f3F800000`: the bits.
     F32(u32),
     /// `0d3FF0000000000000`, `1.0`, or a folded expression: the bits. An instruction converts it to its own type.
-    F64(u64),
+    F64(Wide),
     /// `WARP_SZ`
     WarpSize,
     /// The address of something, or the thing itself where an instruction takes a label or a function: `var+4`, `foo`,
@@ -90,6 +87,38 @@ pub enum OperandKind {
     Pair(OperandList),
     /// Something that could not be read; an error says what.
     Invalid,
+}
+
+impl OperandKind {
+    /// The value of an integer.
+    pub fn integer(self) -> Option<u64> {
+        match self {
+            OperandKind::Integer(value) | OperandKind::Unsigned(value) => Some(value.get()),
+            _ => None,
+        }
+    }
+}
+
+/// A number of 64 bits that lies at any multiple of four bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Wide([u32; 2]);
+
+impl Wide {
+    /// From the number.
+    pub fn new(value: u64) -> Self {
+        Wide([value as u32, (value >> 32) as u32])
+    }
+
+    /// The number.
+    pub fn get(self) -> u64 {
+        u64::from(self.0[0]) | u64::from(self.0[1]) << 32
+    }
+}
+
+impl std::fmt::Debug for Wide {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.get().fmt(f)
+    }
 }
 
 /// What a name stands for.

@@ -29,12 +29,31 @@ pub struct Variable<'a> {
     /// `.attribute(...)`
     pub attributes: Vec<Attribute<'a>>,
     /// What follows `=`.
-    pub initializer: Option<Initializer<'a>>,
+    pub initializer: Option<Box<Initializer<'a>>>,
     /// The register, where a parameter of a `.func` with a body is one (`.func (.reg .b32 r) f (.reg .b32 a)`).
     pub register: Option<RegisterId>,
 }
 
-impl Variable<'_> {
+impl<'a> Variable<'a> {
+    /// A parameter of a simple type.
+    pub(crate) fn parameter(name: &'a str, ty: Type, span: Span) -> Self {
+        Variable {
+            name,
+            span,
+            linkage: Linkage::Internal,
+            space: Space::Param,
+            bank: None,
+            ty,
+            vector: 1,
+            align: None,
+            dims: Vec::new(),
+            pointer: None,
+            attributes: Vec::new(),
+            initializer: None,
+            register: None,
+        }
+    }
+
     /// The bytes it takes; an open dimension has the length that its initial value gives it, or none. `None` where the
     /// number does not fit 64 bits.
     pub fn size(&self) -> Option<u64> {
@@ -43,7 +62,7 @@ impl Variable<'_> {
             None => Some(row),
             Some(Some(len)) => row.checked_mul(*len),
             Some(None) => {
-                let end = self.initializer.as_ref().map_or(0, Initializer::end);
+                let end = self.initializer.as_ref().map_or(0, |it| it.end());
                 if row == 0 { Some(0) } else { end.div_ceil(row).checked_mul(row) }
             }
         }

@@ -117,8 +117,8 @@ fn function(out: &mut String, module: &Module<'_>, it: &Function<'_>) {
     }
     for it in &body.locations {
         let name =
-            it.function.and_then(|(label, offset)| module.debug_string(label, offset)).map(String::from_utf8_lossy);
-        let _ = writeln!(out, "  loc {:?} function {:?} {name:?} at {:?}", it.point, it.function, it.inlined_at);
+            it.function().and_then(|(label, offset)| module.debug_string(label, offset)).map(String::from_utf8_lossy);
+        let _ = writeln!(out, "  loc {:?} function {:?} {name:?} at {:?}", it.point, it.function(), it.inlined_at());
     }
     for position in 0..=body.instructions.len() {
         for it in body.labels.iter().filter(|it| it.position as usize == position) {
@@ -129,7 +129,7 @@ fn function(out: &mut String, module: &Module<'_>, it: &Function<'_>) {
         let guard =
             it.guard.map_or(String::new(), |it| format!("@{}r{} ", if it.negated { "!" } else { "" }, it.register.0));
         let operands: Vec<_> = body.operands_of(it).iter().map(|it| operand(module, body, &it.kind)).collect();
-        let location = it.location.map_or(String::new(), |it| format!("  loc {}", it.0));
+        let location = it.location.map_or(String::new(), |it| format!("  loc {}", it.index()));
         let name = std::iter::once(opcode.name).chain(opcode.modifiers.iter().copied()).collect::<Vec<_>>().join(".");
         let _ = writeln!(out, "    {position} {guard}{name} {}{location}", operands.join(", "));
         if opcode.name == "call" {
@@ -200,9 +200,10 @@ fn operand(module: &Module<'_>, body: &Body<'_>, kind: &OperandKind) -> String {
         OperandKind::Negated { register, component: Some(part) } => format!("-r{}.{part:?}", register.0),
         OperandKind::Sum { register, offset } => format!("r{}{offset:+}", register.0),
         OperandKind::Sink => "_".to_owned(),
-        OperandKind::Integer { value, unsigned } => format!("{}{}", value as i64, if unsigned { "u" } else { "" }),
+        OperandKind::Integer(value) => (value.get() as i64).to_string(),
+        OperandKind::Unsigned(value) => format!("{}u", value.get() as i64),
         OperandKind::F32(bits) => format!("f32:{bits:08x}"),
-        OperandKind::F64(bits) => format!("f64:{bits:016x}"),
+        OperandKind::F64(bits) => format!("f64:{:016x}", bits.get()),
         OperandKind::WarpSize => "WARP_SZ".to_owned(),
         OperandKind::Symbol { target, offset } => {
             let name = match target {

@@ -138,9 +138,10 @@ impl<'m, 'a> Cx<'m, 'a> {
                 place.addr.offset = place.addr.offset.wrapping_add(i64::from(offset)).wrapping_add(address.offset);
                 Ok(place)
             }
-            OperandKind::Integer { value, .. } => {
-                Ok(Place { space: wanted, addr: plain(Src::ZERO, None, (value as i64).wrapping_add(address.offset)) })
-            }
+            OperandKind::Integer(value) | OperandKind::Unsigned(value) => Ok(Place {
+                space: wanted,
+                addr: plain(Src::ZERO, None, (value.get() as i64).wrapping_add(address.offset)),
+            }),
             OperandKind::Register(_) | OperandKind::Element { .. } => {
                 let wide = self.register_type(&operand).is_some_and(|ty| ty.bits() == 64);
                 let value = self.src(&operand, if wide { Type::B64 } else { Type::B32 })?;

@@ -73,7 +73,7 @@ impl<'m, 'a> Cx<'m, 'a> {
             self.mods.text,
             want.name()
         );
-        Err(Diagnostic::error(span, message).at(register.declaration, "declared here").into())
+        Err(Diagnostic::error(span, message).at(self.body.declaration(register), "declared here").into())
     }
 
     /// First slot and number of words of a register or of an element of a vector register.
@@ -141,7 +141,9 @@ impl<'m, 'a> Cx<'m, 'a> {
         let (id, negated) = match operand.kind {
             OperandKind::Register(id) => (id, false),
             OperandKind::Not(id) => (id, true),
-            OperandKind::Integer { value, .. } => return Ok(if value != 0 { PredSrc::TRUE } else { PredSrc::FALSE }),
+            OperandKind::Integer(value) | OperandKind::Unsigned(value) => {
+                return Ok(if value.get() != 0 { PredSrc::TRUE } else { PredSrc::FALSE });
+            }
             _ => return self.error(operand.span, "a predicate is needed here"),
         };
         match self.homes.get(id.index()) {
@@ -166,11 +168,11 @@ impl<'m, 'a> Cx<'m, 'a> {
                 }
                 return Ok(out);
             }
-            OperandKind::Integer { value, .. } => {
+            OperandKind::Integer(value) | OperandKind::Unsigned(value) => {
                 if ty.is_float() {
                     return self.error(operand.span, "a floating-point number is needed here, not an integer");
                 }
-                value
+                value.get()
             }
             OperandKind::F32(bits) => match ty {
                 Type::F64 => f64::from(f32::from_bits(bits)).to_bits(),
@@ -181,8 +183,8 @@ impl<'m, 'a> Cx<'m, 'a> {
                 }
             },
             OperandKind::F64(bits) => match ty {
-                Type::F32 => u64::from((f64::from_bits(bits) as f32).to_bits()),
-                _ if ty.bits() == 64 && !matches!(ty, Type::U64 | Type::S64) => bits,
+                Type::F32 => u64::from((f64::from_bits(bits.get()) as f32).to_bits()),
+                _ if ty.bits() == 64 && !matches!(ty, Type::U64 | Type::S64) => bits.get(),
                 _ => {
                     return self
                         .error(operand.span, format!("a number of type `.f64` where `.{}` is needed", ty.name()));
@@ -201,7 +203,7 @@ impl<'m, 'a> Cx<'m, 'a> {
         let value = if ty.bits() < 64 { value & ((1u64 << ty.bits()) - 1) } else { value };
         out[0] = Src::imm(value as u32);
         out[1] = Src::imm((value >> 32) as u32);
-        if ty.bits() > 64 && matches!(operand.kind, OperandKind::Integer { unsigned: false, .. }) {
+        if ty.bits() > 64 && matches!(operand.kind, OperandKind::Integer(_)) {
             let sign = if value >> 63 == 1 { !0 } else { 0 };
             (out[2], out[3]) = (Src::imm(sign), Src::imm(sign));
         }

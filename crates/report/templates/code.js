@@ -61,7 +61,7 @@ function heatOf(issued, threads, lost, most) {
 function meter(issued, threads) {
   const bar = el("span", { class: "lanes", "aria-hidden": "true" }, el("i"));
   bar.firstChild.style.width = `${100 * threads / (issued * W)}%`;
-  return el("span", { class: "num heat" }, bar, mean(threads / issued));
+  return el("span", { class: "num heat gauge" }, bar, mean(threads / issued));
 }
 const cell = (text, kind) => el("span", { class: kind }, text);
 
@@ -141,7 +141,7 @@ function choose(line, inst, how, from) {
     source.set(row, { centre: true });
   }
   if (from !== "sass" && l) {
-    const first = inst >= 0 ? inst : instsOf[line].find(i => code.issued[i]) ?? instsOf[line][0];
+    const first = inst >= 0 ? inst : instsOf[line].reduce((worst, i) => code.lost[i] > code.lost[worst] ? i : worst, instsOf[line].find(i => code.issued[i]) ?? instsOf[line][0]);
     if (first !== undefined) sass.set(rowOfInst(first), { centre: true });
   }
   repaint(source);
@@ -226,7 +226,7 @@ function explain() {
       const item = el("li", {}, link(k, hex(code.pc[k])), " ", el("code", {}, code.text[k] ?? ""),
         el("br"), `${count(b.divergent)} of ${count(b.executed)} groups split; ${plural(b.taken, "lane")} ${taken}, ${count(b.passed)} did not.`);
       const cost = code.causes.filter(c => c.inst === k).reduce((sum, c) => sum + c.lanes, 0);
-      if (cost) item.append(el("br"), `It takes ${plural(cost, "lane slot")} from all that follows.`);
+      if (cost) item.append(el("br"), `It costs ${plural(cost, "lane slot")} in all, here and in what follows.`);
       ul.append(item);
     }
     body.append(ul);
@@ -255,12 +255,12 @@ function explain() {
 function showFile() {
   const { rows, longest } = rowsOf(state.file);
   source.at = -1;
-  source.show(rows.length, `max(100%, calc(${25 + lostWidth}ch + ${Math.min(longest, 2000)}ch))`);
+  source.show(rows.length, `max(100%, calc(${24 + lostWidth}ch + ${Math.min(longest, 2000)}ch))`);
 }
 function showInsts() {
   state.insts = state.only && state.line >= 0 ? instsOf[state.line] : null;
   sass.at = -1;
-  sass.show(state.insts ? state.insts.length : N, `max(100%, calc(${40 + lostWidth + issuedWidth}ch + ${longestInst}ch))`);
+  sass.show(state.insts ? state.insts.length : N, `max(100%, calc(${39 + lostWidth + issuedWidth}ch + ${longestInst}ch))`);
 }
 
 {
@@ -304,6 +304,8 @@ function showInsts() {
     e.preventDefault();
     goTo(Number(spot.dataset.inst), true);
   });
+  const longest = Math.max(N, ...files.map(([file]) => rowsOf(file).rows.length));
+  $("panes").style.setProperty("--need", `${(longest + 2) * ROW}px`);
   showFile();
   showInsts();
   // The line that loses most is what a reader wants to see first; lines come in that order.

@@ -174,7 +174,7 @@ if (groups.length && $("timeline")) {
         do s++; while (s < last && track.codes[track.of[s] * lanes + l] === kind && (kind === AWAY || kind === EMPTY || track.hue[s] === tone));
         if (kind === EMPTY) continue;
         if (kind === AWAY) {
-          c.fillStyle = paint.edge;
+          c.fillStyle = paint.rim;
           c.fillRect(x(start), y + rh / 2 - 0.5, (s - start) * scale, 1);
           continue;
         }
@@ -212,7 +212,7 @@ if (groups.length && $("timeline")) {
           c.globalAlpha = Math.max(0.12, active[l] / (b - a));
           c.fillRect(GUTTER + px, y0 + l * rh, 1, rh - 1);
         } else if (away[l]) {
-          c.fillStyle = paint.edge;
+          c.fillStyle = paint.rim;
           c.globalAlpha = 0.8;
           c.fillRect(GUTTER + px, y0 + l * rh + rh / 2 - 0.5, 1, 1);
         }
@@ -336,7 +336,7 @@ if (groups.length && $("timeline")) {
   $("timeline-tools").hidden = false;
 
   function refresh() {
-    paint = colours(["p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "ink", "soft", "line", "edge", "card", "focus", "hot", "cool"]);
+    paint = colours(["p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "ink", "soft", "line", "rim", "card", "focus", "hot", "cool"]);
     assign();
     listKeys();
     canvas.setAttribute("aria-label", group.map(t => `${t.when ? `${t.when} the fix, ` : ""}${t.label}: ${plural(t.steps, "issued instruction")} on ${plural(t.paths.length, "path")}`).join("; "));

@@ -5,6 +5,8 @@
 //! data, so that a kernel of 100,000 instructions opens at once. The page's content security policy permits that one
 //! script and nothing else.
 
+mod advice;
+mod charts;
 mod code;
 mod pack;
 #[cfg(test)]

@@ -2,13 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use lanescope_analysis::analyse;
+use lanescope_analysis::advise::{
+    Advice, Confidence, Fix, FixCost, Key, KeyBin, KeyKind, KeyedCause, Method, ModelCheck, Speedup, Verdict,
+};
+use lanescope_analysis::roofline::{Bound, Demand, Gpu, Limit, Occupancy, Range, Roofline};
+use lanescope_analysis::{Cause, analyse};
 use lanescope_ir::finding::Evidence;
 use lanescope_ir::op::control::{ControlOp, Decision};
 use lanescope_ir::source::{InlineSite, Location};
 use lanescope_ir::{
     BarrierReg, BranchCounts, BranchKind, Finding, Function, InstId, Instruction, Kernel, LaneCounts, LaneMask,
-    LaunchShape, Op, Pred, PredSrc, Profile, Severity, SourceMap,
+    LaunchShape, Op, Pred, PredSrc, Profile, Severity, SourceMap, TripHistogram,
 };
 use scraper::{ElementRef, Html, Selector};
 
@@ -62,7 +66,9 @@ fn profile() -> Profile {
         thread_inst_executed_pred_on: lanes,
         ..LaneCounts::default()
     };
+    let trips = TripHistogram { header: 2, trips: vec![(1, 5), (9, 3)] };
     Profile {
+        loops: vec![trips],
         shape: LaunchShape { grid: [1, 1, 1], block: [32, 1, 1], warp_size: 32 },
         counts: vec![c(1, 32), c(1, 32), c(1, 24), c(1, 24), c(1, 8), c(2, 32), c(1, 32)],
         branches: vec![BranchCounts {
@@ -77,11 +83,14 @@ fn profile() -> Profile {
     }
 }
 
+/// Instruction, lanes, groups elsewhere, event.
+type Row = (u32, LaneMask, &'static [(u32, LaneMask)], Event);
+
 fn trace() -> Trace {
     let low = LaneMask::first(8);
     let all = LaneMask::first(32);
     let high = all - low;
-    let step = |(step, (inst, active, others, event)): (u64, (u32, LaneMask, &[(u32, LaneMask)], Event))| Step {
+    let step = |(step, (inst, active, others, event)): (u64, Row)| Step {
         step,
         inst,
         active,
@@ -89,7 +98,7 @@ fn trace() -> Trace {
         others: others.to_vec(),
         event,
     };
-    let list: Vec<(u32, LaneMask, &[(u32, LaneMask)], Event)> = vec![
+    let list: Vec<Row> = vec![
         (0, all, &[], Event::Step),
         (1, all, &[], Event::Split { taken: low }),
         (2, high, &[(4, LaneMask(0xff))], Event::Step),
@@ -101,6 +110,69 @@ fn trace() -> Trace {
     ];
     let steps = (0u64..).zip(list).map(step).collect();
     Trace { title: "t".into(), block: 0, warp: 0, lanes: all, warp_size: 32, steps, cut: false }
+}
+
+fn advice(text: &str) -> Advice {
+    let histogram = vec![KeyBin { low: 0, high: 0, threads: 8 }, KeyBin { low: 1, high: 3, threads: 24 }];
+    let key = Key { kind: KeyKind::Way { branch: 1 }, words: text.to_owned(), distinct: 2, histogram };
+    let fix = |predicted, confirmed| Fix {
+        method: Method::SortByKey,
+        title: text.to_owned(),
+        what_to_do: text.to_owned(),
+        key: Some(key.clone()),
+        before: 8,
+        predicted,
+        confirmed,
+        cost: FixCost { warp_instructions: 9, bytes: 64, words: text.to_owned() },
+        speedup: Some(Speedup { low: 1.0, high: 1.5 }),
+        confidence: Confidence::Modelled,
+        at: Some(1),
+        caveats: vec![text.to_owned()],
+    };
+    Advice {
+        verdict: Verdict::Fix(0),
+        summary: text.to_owned(),
+        before: 8,
+        bound: 6,
+        model: ModelCheck { modelled: 8, measured: 8, complete: true },
+        causes: vec![KeyedCause { cause: Cause::Branch(1), lanes: 32, warp_instructions: 1.0, key: Some(key.clone()) }],
+        fixes: vec![fix(6, Some(6)), fix(12, None)],
+        caveats: vec![text.to_owned()],
+        estimate: false,
+    }
+}
+
+fn machine(text: &str) -> Roofline {
+    let range = Range { low: 1e-6, high: 2e-6 };
+    Roofline {
+        gpu: Gpu {
+            name: text.to_owned(),
+            arch: "sm_90".into(),
+            sms: 132,
+            schedulers: 4,
+            clock_mhz: 1980.0,
+            dram_gbs: 4800.0,
+            l2_bytes: 0,
+            l2_gbs: None,
+            warps_per_sm: 64,
+            blocks_per_sm: 32,
+            threads_per_sm: 2048,
+            registers_per_sm: 65536,
+            shared_per_sm: 0,
+            shared_per_block: 0,
+            shared_reserved: 0,
+            source: text.to_owned(),
+        },
+        demand: Demand { warp_instructions: 8, sectors: 4, sectors_ideal: 4, ..Demand::default() },
+        occupancy: Occupancy { blocks_per_sm: 1, warps_per_sm: 1, of: 64, limit: Limit::Grid, waves: 0.01 },
+        issue_s: range,
+        memory_s: range,
+        latency_s: range,
+        time_s: range,
+        bound: Bound::LaunchTooSmall,
+        verdict: text.to_owned(),
+        scenarios: vec![],
+    }
 }
 
 /// The page of the kernel above, with `text` wherever a file or a person can put text.
@@ -130,7 +202,17 @@ fn made(text: &str) -> String {
     };
     let printed = [Printed { block: [0; 3], thread: [0; 3], text }];
     let traces = [trace()];
-    page(&Page { before: &traces, after: &traces, printed: &printed, printed_lost: 3, ..Page::new(&input) }).unwrap()
+    let (advice, roofline) = (advice(text), machine(text));
+    page(&Page {
+        before: &traces,
+        after: &traces,
+        advice: Some(&advice),
+        roofline: Some(&roofline),
+        printed: &printed,
+        printed_lost: 3,
+        ..Page::new(&input)
+    })
+    .unwrap()
 }
 
 fn all<'a>(document: &'a Html, selector: &str) -> Vec<ElementRef<'a>> {
@@ -149,6 +231,8 @@ fn hostile_text_stays_text() {
     let kinds: Vec<_> = scripts.iter().map(|s| s.attr("type")).collect();
     assert_eq!(kinds, [Some("application/json"), Some("application/json"), None]);
     assert!(all(&document, "img, iframe, object, embed, [onerror], [onload], [onclick], [src]").is_empty());
+    assert_eq!(all(&document, "figure.chart svg").len(), 2, "a key's histogram and the roofline");
+    assert_eq!(all(&document, ".fixes tbody tr").len(), 2);
     // It is all there, as text.
     assert_eq!(text(all(&document, "h1")[0]), HOSTILE);
     let code: serde_json::Value = serde_json::from_str(&text(scripts[0])).unwrap();

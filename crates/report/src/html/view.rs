@@ -5,6 +5,8 @@ use lanescope_analysis::words::{self, amount, count, lanes, share};
 use lanescope_ir::{BranchKind, Severity};
 
 use super::Page;
+use super::advice::{self, AdviceView, RooflineView};
+use super::charts::{self, Chart};
 use crate::{Input, Level};
 
 /// Rules whose findings are remarks on lines or branches that need nothing.
@@ -15,6 +17,8 @@ const FINDINGS: usize = 100;
 const LOOPS: usize = 100;
 const BRANCHES: usize = 300;
 const PRINTED: usize = 500;
+/// Loops whose trips are drawn.
+const CHARTS: usize = 8;
 
 pub(super) struct View<'a> {
     pub name: &'a str,
@@ -31,9 +35,14 @@ pub(super) struct View<'a> {
     pub causes: Table<Cause>,
     pub estimates: bool,
     pub findings: Table<Finding>,
+    /// Findings of little weight.
+    pub small: Table<Finding>,
     pub fine: Table<Finding>,
     pub loops: Table<LoopRow>,
     pub branches: Table<BranchRow>,
+    pub trips: Vec<Chart>,
+    pub advice: Option<AdviceView>,
+    pub roofline: Option<RooflineView>,
     pub printed: Table<String>,
     pub printed_lost: u64,
 }
@@ -114,7 +123,7 @@ pub(super) fn view<'a>(page: &Page<'a>) -> View<'a> {
     let losses = &input.analysis.losses;
     let (headline, details) = answer(page);
     let is_fine = |f: &&lanescope_ir::Finding| FINE.contains(&f.rule);
-    let findings = input.analysis.findings.iter().filter(|f| !is_fine(f) && f.rule != "hot-line");
+    let telling = || input.analysis.findings.iter().filter(|f| !is_fine(f) && f.rule != "hot-line");
     let printed = page.printed.iter().map(|p| p.text.to_owned());
     View {
         name: input.demangled,
@@ -144,10 +153,14 @@ pub(super) fn view<'a>(page: &Page<'a>) -> View<'a> {
         ),
         causes: Table::new(losses.causes.iter().map(|c| cause(input, c)), CAUSES),
         estimates: losses.causes.iter().any(|c| c.estimate),
-        findings: Table::new(findings.map(|f| finding(input, f)), FINDINGS),
+        findings: Table::new(telling().filter(|f| f.severity > Severity::Info).map(|f| finding(input, f)), FINDINGS),
+        small: Table::new(telling().filter(|f| f.severity == Severity::Info).map(|f| finding(input, f)), FINDINGS),
         fine: Table::new(input.analysis.findings.iter().filter(is_fine).map(|f| finding(input, f)), FINDINGS),
         loops: Table::new(input.analysis.loops.iter().map(|l| loop_row(input, l)), LOOPS),
         branches: branches(input),
+        trips: trips(input),
+        advice: page.advice.map(|a| advice::advice(input, a)),
+        roofline: page.roofline.map(advice::roofline),
         printed: Table::new(printed, PRINTED),
         printed_lost: page.printed_lost,
     }
@@ -287,7 +300,7 @@ fn big(n: u128) -> String {
     u64::try_from(n).map_or_else(|_| n.to_string(), count)
 }
 
-fn spot(input: &Input<'_>, inst: u32) -> Spot {
+pub(super) fn spot(input: &Input<'_>, inst: u32) -> Spot {
     Spot { inst, place: words::place(input.kernel, inst), text: words::text(input.kernel, inst).to_owned() }
 }
 
@@ -335,6 +348,16 @@ fn loop_row(input: &Input<'_>, l: &lanescope_analysis::LoopStat) -> LoopRow {
             format!("{min} to {max}, median {median}, mean {}", lanes(t.mean))
         }),
     }
+}
+
+/// How often threads go round the loops that issue most.
+fn trips(input: &Input<'_>) -> Vec<Chart> {
+    let chart = |l: &lanescope_analysis::LoopStat| {
+        let trips = input.profile.loops.iter().find(|t| t.header == l.header)?;
+        let title = format!("Turns of the loop at {}", words::place(input.kernel, l.header));
+        charts::histogram(title, "turns", "times a thread enters", &charts::bars(&trips.trips))
+    };
+    input.analysis.loops.iter().filter_map(chart).take(CHARTS).collect()
 }
 
 /// Those that split most often first.

@@ -236,10 +236,13 @@ impl<'a> Sources<'a> {
         };
         let mut splits: Vec<_> = profile.branches.iter().filter(|b| b.divergent > 0).collect();
         splits.sort_by(|a, b| b.divergent.cmp(&a.divergent).then(a.inst.cmp(&b.inst)));
+        // For each branch in `list`, its block and the size of its region.
+        let mut regions = Vec::new();
         for b in splits.into_iter().take(BRANCH_LIMIT) {
             let Some(block) = s.cfg.block(b.inst) else { continue };
             let id = out.list.len() as u32;
             if b.kind == BranchKind::Exit {
+                regions.push(None);
                 for after in s.after(b.inst) {
                     note(&mut out.left[after as usize], id);
                 }
@@ -269,6 +272,7 @@ impl<'a> Sources<'a> {
                 None => Cause::Branch(b.inst),
             };
             let exits = region.blocks.iter().any(|&r| ends_lanes(kernel, s, profile, r));
+            regions.push(Some((block, region.blocks.len())));
             for &r in &region.blocks {
                 note(&mut out.within[r as usize], id);
             }
@@ -280,12 +284,31 @@ impl<'a> Sources<'a> {
             let lanes = leavers(kernel, s, leaves, b.inst, b.lanes_taken, b.lanes_not_taken);
             out.list.push(Source { cause, base, after: 0, lanes, exits, exits_later });
         }
+        out.nest(&regions);
         for lists in [&mut out.within, &mut out.behind] {
             for list in lists {
                 list.sort_by_key(|&i| (out.list[i as usize].base, out.list[i as usize].cause));
             }
         }
         out
+    }
+
+    /// A branch inside another one's region takes effect after it. Densities alone do not tell: where an outer branch
+    /// is passed more seldom than an inner one, a few thin groups can make it look the thinner of the two.
+    fn nest(&mut self, regions: &[Option<(u32, usize)>]) {
+        let mut order: Vec<usize> = (0..regions.len()).filter(|&i| regions[i].is_some()).collect();
+        order.sort_by_key(|&i| (regions[i].map(|r| std::cmp::Reverse(r.1)), i));
+        for i in order {
+            let Some((block, _)) = regions[i] else { continue };
+            let around = |j: u32| {
+                let its = regions[j as usize].map_or(block, |r| r.0);
+                j as usize != i && !self.within[its as usize].contains(&(i as u32))
+            };
+            let outer = self.within[block as usize].iter().filter(|&&j| around(j));
+            if let Some(least) = outer.map(|&j| self.list[j as usize].base.saturating_add(1)).max() {
+                self.list[i].base = self.list[i].base.max(least);
+            }
+        }
     }
 
     fn density_at(&self, inst: u32, lanes: impl Fn(&Profile, usize) -> u64) -> Density {
@@ -456,6 +479,35 @@ mod tests {
             ]
         );
         assert_eq!(a.lost, 16 + 16 + 28 + 48 + 32);
+    }
+
+    #[test]
+    fn an_inner_branch_that_splits_more_than_the_outer_one() {
+        // As `an_if_in_an_if`, with a loop round the inner one: 8 warps come to the outer branch, one of them thin; its
+        // side is taken by four full ones, which pass the inner branch eight times each and split there.
+        let mut k = Builder::new();
+        // 0 bssy B0, 1 @P0 bra 8, 2 bssy B1, 3 @P1 bra 5, 4 nop, 5 bsync B1, 6 nop, 7 @P2 bra 2, 8 bsync B0, 9 exit
+        k.bssy(0, 8).bra_if(0, 8).bssy(1, 5).bra_if(1, 5).nop().bsync(1).nop().bra_if(2, 2).bsync(0).exit();
+        let c = vec![
+            counts(8, 240),
+            counts(8, 240),
+            counts(32, 1024),
+            counts(32, 1024),
+            counts(32, 512),
+            counts(64, 1024),
+            counts(32, 1024),
+            counts(32, 1024),
+            counts(8, 240),
+            counts(8, 240),
+        ];
+        let b = vec![branch_counts(1, 8, 1, 112, 128), branch_counts(3, 32, 32, 512, 512)];
+        let a = attribute(&k, &profile(c, b));
+        assert_eq!(
+            a.instructions[4].parts.iter().max_by_key(|p| p.lanes).map(|p| p.cause),
+            Some(Cause::Branch(3)),
+            "{:?}",
+            a.instructions[4].parts
+        );
     }
 
     #[test]

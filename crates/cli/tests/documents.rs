@@ -73,7 +73,11 @@ fn document(root: &Path, path: &Path) -> Result<(), Failed> {
     }
     let line = text.lines().zip(found.lines()).take_while(|(a, b)| a == b).count();
     let [shown, printed] = [&text, &found].map(|t| t.lines().nth(line).unwrap_or("the end").to_owned());
-    Err(format!("line {} shows\n  {shown}\nbut the program prints\n  {printed}\nBLESS=1 writes what it prints", line + 1).into())
+    Err(format!(
+        "line {} shows\n  {shown}\nbut the program prints\n  {printed}\nBLESS=1 writes what it prints",
+        line + 1
+    )
+    .into())
 }
 
 /// The document with each block replaced by what `print` gives for its mark.

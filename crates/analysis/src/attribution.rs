@@ -10,7 +10,8 @@
 //! holds exactly, and so do the sums over lines, causes and the kernel. Which of several nested branches keeps
 //! a lane away is not counted, so where an instruction lies in more than one such region its loss is shared
 //! out by how much sparser the groups became from one region to the next; such parts are marked as estimates.
-//! Lanes whose guard is false are there but do nothing: they are reported apart, not as lost.
+//! Lanes whose guard is false are there but do nothing: they are reported apart, not as lost. So are lanes that work for
+//! nothing in a loop that turns in lock-step.
 
 use std::collections::BTreeMap;
 
@@ -87,6 +88,8 @@ pub struct InstLoss {
     pub parts: Vec<Part>,
     /// Active lanes whose guard was false.
     pub predicated_off: u64,
+    /// Active lanes whose guard held and whose result a lock-step loop throws away; see [`lockstep`](crate::lockstep).
+    pub discarded: u64,
 }
 
 /// What one cause took over the whole kernel.
@@ -118,6 +121,8 @@ pub struct Attribution {
     pub predicated_off: u64,
     /// The same at branches and exits, where a false guard only means "not taken".
     pub not_taken: u64,
+    /// Active lanes whose guard held and whose results lock-step loops throw away. They are not among `lost`.
+    pub discarded: u64,
 }
 
 impl Attribution {
@@ -157,7 +162,7 @@ impl Attribution {
             }
             all.slots += slots;
             all.lost = all.lost.saturating_add(lost);
-            all.instructions.push(InstLoss { lost, parts, predicated_off: off });
+            all.instructions.push(InstLoss { lost, parts, predicated_off: off, discarded: 0 });
         }
         all.causes = totals
             .into_iter()

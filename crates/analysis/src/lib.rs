@@ -13,6 +13,7 @@ pub mod dom;
 pub mod graph;
 pub mod lines;
 pub mod lint;
+pub mod lockstep;
 pub mod loops;
 pub mod model;
 pub mod reconvergence;

@@ -49,6 +49,8 @@ pub struct Line {
     pub parts: Vec<Part>,
     /// Active lanes whose guard was false, at instructions that do not steer.
     pub predicated_off: u64,
+    /// Active lanes whose results a lock-step loop throws away.
+    pub discarded: u64,
     /// In a loop that issues a fair share of all warp instructions.
     pub hot: bool,
     /// Hot and below 28 of 32 threads per instruction.
@@ -102,6 +104,7 @@ pub fn lines(kernel: &Kernel, s: &Structure, profile: &Profile, losses: &Attribu
         line.hot |= s.cfg.block(at as u32).is_some_and(|b| hot[b as usize]);
         if let Some(loss) = losses.instructions.get(at) {
             line.lost = line.lost.saturating_add(loss.lost);
+            line.discarded = line.discarded.saturating_add(loss.discarded);
             loss.parts.iter().for_each(|p| line.add(p));
         }
         match &inst.op {
@@ -135,6 +138,7 @@ impl Line {
             lost: 0,
             parts: Vec::new(),
             predicated_off: 0,
+            discarded: 0,
             hot: false,
             flagged: false,
             guarded: 0,

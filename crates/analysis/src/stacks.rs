@@ -87,9 +87,10 @@ mod tests {
                     lost: 7,
                     parts: vec![part(Cause::PartialWarp, 3), part(Cause::Unknown, 4)],
                     predicated_off: 0,
+                    discarded: 0,
                 },
                 InstLoss::default(),
-                InstLoss { lost: 5, parts: vec![part(Cause::PartialWarp, 5)], predicated_off: 0 },
+                InstLoss { lost: 5, parts: vec![part(Cause::PartialWarp, 5)], predicated_off: 0, discarded: 0 },
             ],
             lost: 12,
             ..Attribution::default()

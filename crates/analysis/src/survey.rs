@@ -4,6 +4,7 @@ use lanescope_ir::{Finding, Kernel, Profile, Totals};
 
 use crate::attribution::Attribution;
 use crate::lines::{Line, lines};
+use crate::lockstep::{self, LockstepStat};
 use crate::regions::Structure;
 use crate::rules;
 
@@ -52,6 +53,8 @@ pub struct Analysis {
     pub lines: Vec<Line>,
     /// Loops that ran, those that issue most first.
     pub loops: Vec<LoopStat>,
+    /// Loops that turned in lock-step.
+    pub lockstep: Vec<LockstepStat>,
     /// What the rules found, the gravest first.
     pub findings: Vec<Finding>,
 }
@@ -59,10 +62,13 @@ pub struct Analysis {
 /// Analyses a launch.
 pub fn analyse(kernel: &Kernel, profile: &Profile) -> Analysis {
     let structure = Structure::new(kernel);
-    let losses = Attribution::new(kernel, &structure, profile);
+    let mut losses = Attribution::new(kernel, &structure, profile);
+    let found = lockstep::find(kernel, &structure);
+    let lockstep = lockstep::stats(kernel, &structure, profile, found, &mut losses);
     let lines = lines(kernel, &structure, profile, &losses);
     let loops = loop_stats(&structure, profile);
-    let mut analysis = Analysis { structure, totals: profile.totals(), losses, lines, loops, findings: Vec::new() };
+    let totals = profile.totals();
+    let mut analysis = Analysis { structure, totals, losses, lines, loops, lockstep, findings: Vec::new() };
     analysis.findings = rules::check(kernel, profile, &analysis);
     analysis
 }

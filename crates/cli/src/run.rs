@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lanescope_analysis::lint::Hazard;
-use lanescope_analysis::{Analysis, analyse};
+use lanescope_analysis::{Analysis, Structure, analyse, lockstep};
 use lanescope_ir::{Kernel, LaneCounts, Profile};
 use lanescope_report::{Input, Level};
 use lanescope_sim::{
@@ -380,6 +380,7 @@ fn options(settings: &Settings, kernel: &Kernel) -> Options {
         traces: settings.traces.clone(),
         threads_profile: settings.threads_profile.clone(),
         order: settings.order.clone(),
+        selects: lockstep::selects(&lockstep::find(kernel, &Structure::new(kernel))),
         model: settings.model.unwrap_or_else(|| Model::of(kernel)),
         warp_size: settings.warp_size.unwrap_or(defaults.warp_size),
         ..defaults

@@ -79,15 +79,15 @@ pub struct ThreadValue {
     pub last: u64,
 }
 
-/// How lanes went at one select (`SEL`, `FSEL`, a predicated move): counted only where it was asked for.
+/// How lanes went at one select (`SEL`, `FSEL`, `selp`): counted only where it was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SelectCounts {
     /// Index of the instruction.
     pub inst: u32,
-    /// Executions.
+    /// Issues in which the guard held in any lane.
     pub executed: u64,
-    /// Lanes for which its predicate held, summed over executions.
+    /// Lanes whose guard held and for which the select's predicate, negated or not as the instruction has it, held.
     pub lanes_true: u64,
-    /// Lanes for which it did not.
+    /// Lanes whose guard held and for which it did not.
     pub lanes_false: u64,
 }

@@ -93,6 +93,12 @@ fn head(input: &Input<'_>, out: &mut String) {
             format!("lanes, {} of those active: there, but masked by a guard", share(losses.predicated_off, active)),
         ),
     ]);
+    if losses.discarded > 0 {
+        let of = share(losses.discarded, active);
+        let mark = if input.analysis.lockstep.iter().any(|l| l.estimate) { "about " } else { "" };
+        let text = format!("lanes, {mark}{of} of those active: worked for nothing in a lock-step loop");
+        c.row(vec![(PLAIN, "Discarded".into()), (WARN, count(losses.discarded)), (PLAIN, text)]);
+    }
     let exits = match t.split_exits {
         0 => "no predicated EXIT split a warp".to_owned(),
         1 => "1 predicated EXIT split a warp".to_owned(),
@@ -121,7 +127,9 @@ fn ratio(x: f64) -> String {
 fn causes(input: &Input<'_>, out: &mut String) {
     let losses = &input.analysis.losses;
     if losses.lost == 0 {
-        title(out, "No lane was lost: every instruction ran with full warps.");
+        let full = "No lane was lost: every instruction ran with full warps.";
+        let idle = "No lane slot was empty, but lanes worked for nothing: see lockstep-loop.";
+        title(out, if losses.discarded == 0 { full } else { idle });
         return;
     }
     title(
@@ -345,6 +353,10 @@ fn remark(input: &Input<'_>, line: &Line) -> String {
         let at = p.cause.inst().map(|i| format!(" at {}", place(input, i))).unwrap_or_default();
         let part = percent(p.lanes as f64 / line.lost.max(1) as f64);
         parts.push(format!("{mark}{part} of the loss: {name}{at}"));
+    }
+    if line.discarded > 0 {
+        let part = percent(line.discarded as f64 / line.thread_inst_executed.max(1) as f64);
+        parts.push(format!("{part} of its active lanes worked for nothing (lock-step loop)"));
     }
     if line.predicated() {
         parts.push("the compiler predicated it: no branch here".into());

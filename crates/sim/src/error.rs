@@ -414,9 +414,9 @@ pub enum SimError {
         /// Why.
         why: String,
     },
-    /// Values were asked for where there are none to record.
-    #[error("no values of instruction {inst} can be recorded: {why}")]
-    NoValues {
+    /// Something was asked for that there is not to record.
+    #[error("instruction {inst} cannot be recorded: {why}")]
+    CannotRecord {
         /// Index of the instruction.
         inst: u32,
         /// Why.

@@ -10,7 +10,7 @@ use lanescope_ir::op::control::ControlOp;
 use lanescope_ir::op::int::{Cmp, IntFn};
 use lanescope_ir::op::memory::{AtomOp, MemoryOp, Space, Width};
 use lanescope_ir::op::warp::SpecialReg;
-use lanescope_ir::{Kernel, Op, PredSrc, ThreadAccess, ThreadProfile, ThreadValue};
+use lanescope_ir::{Kernel, Op, PredSrc, SelectCounts, ThreadAccess, ThreadProfile, ThreadValue};
 use lanescope_sim::{GlobalMemory, Launch, Model, Outcome, SHARED_WINDOW_HI, SimError, ThreadRequest};
 
 fn request(values: &[u32]) -> Option<ThreadRequest> {
@@ -272,7 +272,7 @@ fn values_that_there_are_not() {
     for inst in [w.store, w.top - 1, 10_000] {
         l.options.threads_profile = request(&[inst]);
         let e = run(&w.kernel, &l, &mut GlobalMemory::new()).unwrap_err();
-        assert!(matches!(e, SimError::NoValues { inst: i, .. } if i == inst), "{e}");
+        assert!(matches!(e, SimError::CannotRecord { inst: i, .. } if i == inst), "{e}");
     }
     assert!(matches!(w.kernel.instructions[w.top as usize - 1].op, Op::Control(ControlOp::Branch { .. })));
     let mut c = Code::default();
@@ -306,5 +306,39 @@ fn threads_in_another_order() {
         let at = 4 * t as usize;
         let got = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
         assert_eq!(got, t * 3 + (p as u32 % 40) % 32, "position {p}");
+    }
+}
+
+#[test]
+fn selects_are_counted_by_outcome() {
+    // Lanes below 40 of each block choose by the parity of their index.
+    let mut c = Code::default();
+    c.gid(0, 1);
+    c.special(2, SpecialReg::Tid(0));
+    c.lane(IntFn::And, 3, &[r(0), imm(1)]);
+    c.set(Cmp::Lt, 0, r(2), imm(40));
+    c.set(Cmp::Eq, 1, r(3), imm(0));
+    let select = c.lane_if(p(0), IntFn::Sel, 4, &[imm(7), imm(9)]);
+    let Op::Lane(op) = &mut c.insts[select as usize].op else { panic!() };
+    op.psrc[0] = p(1).not();
+    c.exit(PredSrc::TRUE);
+    let k = Kernel { arch: "ptx".to_owned(), ..c.kernel() };
+    for (warp_size, executed) in [(32, 2 * 3), (64, 3)] {
+        for threads in [1, 2] {
+            let mut l = launch(3, 100, &[], threads);
+            (l.options.model, l.options.warp_size) = (Model::Ipdom, warp_size);
+            l.options.selects = vec![select, select];
+            let o = run(&k, &l, &mut GlobalMemory::new()).unwrap();
+            let want = SelectCounts { inst: select, executed, lanes_true: 60, lanes_false: 60 };
+            assert_eq!(o.profile.selects, [want]);
+            let mut plain = l.clone();
+            plain.options.selects.clear();
+            assert_eq!(run(&k, &plain, &mut GlobalMemory::new()).unwrap().profile.counts, o.profile.counts);
+        }
+    }
+    for inst in [0, 1000] {
+        let mut l = launch(1, 32, &[], 1);
+        (l.options.model, l.options.selects) = (Model::Ipdom, vec![inst]);
+        assert!(matches!(run(&k, &l, &mut GlobalMemory::new()), Err(SimError::CannotRecord { .. })));
     }
 }

@@ -14,22 +14,22 @@ const WALK: usize = 4096;
 
 /// A register of either kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Reg {
+pub(crate) enum Reg {
     Slot(Slot),
     Pred(Pred),
 }
 
 /// Where a value comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Reaching {
+pub(crate) struct Reaching {
     /// Instructions that write it, ascending.
-    pub(super) from: Vec<u32>,
+    pub(crate) from: Vec<u32>,
     /// It may also come from elsewhere: the start of the kernel, a call, or too far away to look.
-    pub(super) open: bool,
+    pub(crate) open: bool,
 }
 
 /// Writers of all registers.
-pub(super) struct Defs<'a> {
+pub(crate) struct Defs<'a> {
     kernel: &'a Kernel,
     s: &'a Structure,
     back: Graph,
@@ -42,7 +42,7 @@ pub(super) struct Defs<'a> {
 }
 
 /// Registers that an instruction reads or writes.
-pub(super) fn registers(kernel: &Kernel, at: u32, wanted: Access) -> Vec<Reg> {
+pub(crate) fn registers(kernel: &Kernel, at: u32, wanted: Access) -> Vec<Reg> {
     let mut list = Vec::new();
     let Some(inst) = kernel.instructions.get(at as usize) else { return list };
     inst.for_each_slot(|s, a| {
@@ -61,7 +61,7 @@ pub(super) fn registers(kernel: &Kernel, at: u32, wanted: Access) -> Vec<Reg> {
 }
 
 impl<'a> Defs<'a> {
-    pub(super) fn new(kernel: &'a Kernel, s: &'a Structure) -> Defs<'a> {
+    pub(crate) fn new(kernel: &'a Kernel, s: &'a Structure) -> Defs<'a> {
         let mut writers: HashMap<Reg, Vec<u32>> = HashMap::new();
         for at in 0..kernel.instructions.len() as u32 {
             for r in registers(kernel, at, Access::Write) {
@@ -84,7 +84,7 @@ impl<'a> Defs<'a> {
     }
 
     /// Instructions whose value of `reg` instruction `at` may read.
-    pub(super) fn reaching(&self, at: u32, reg: Reg) -> Reaching {
+    pub(crate) fn reaching(&self, at: u32, reg: Reg) -> Reaching {
         let mut out = Reaching::default();
         let none = Vec::new();
         let writers = self.writers.get(&reg).unwrap_or(&none);

@@ -5,7 +5,7 @@
 //! it notes the numbers that comparisons look at ([`Slice::values`]), since `material & 7` may be the better key than the
 //! word it was loaded from. Which of these really decides is found from the values that threads got when the launch ran.
 
-mod defs;
+pub(crate) mod defs;
 mod turns;
 
 use std::collections::{HashSet, VecDeque};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lanescope_ir::{BlockWork, BranchCounts, LaneCounts, LaunchShape, Profile, Reach, TripHistogram};
+use lanescope_ir::{BlockWork, BranchCounts, LaneCounts, LaunchShape, Profile, Reach, SelectCounts, TripHistogram};
 
 use super::banks::Traffic;
 use super::program::Program;
@@ -64,6 +64,8 @@ pub(crate) struct Counters {
     pub(crate) on: Vec<u64>,
     pub(crate) traffic: Vec<Traffic>,
     pub(crate) branches: Vec<BranchTally>,
+    /// Of each select that is counted: issues, lanes for which it held, and others.
+    pub(crate) selects: Vec<[u64; 3]>,
     pub(crate) trips: Vec<Trips>,
     pub(crate) extremes: Extremes,
     /// Sectors that the modelled first-level cache missed, by instruction.
@@ -81,6 +83,7 @@ impl Counters {
             on: vec![0; n],
             traffic: vec![Traffic::default(); n],
             branches: vec![BranchTally::default(); p.branches.len()],
+            selects: vec![[0; 3]; p.selects.len()],
             trips: vec![Trips::default(); p.loops.headers.len()],
             extremes: Extremes::default(),
             missed: vec![0; n],
@@ -134,6 +137,9 @@ impl Counters {
         self.blocks.extend_from_slice(&o.blocks);
         self.on.iter_mut().zip(&o.on).for_each(|(a, b)| *a += b);
         self.traffic.iter_mut().zip(&o.traffic).for_each(|(a, b)| a.add(b));
+        for (a, b) in self.selects.iter_mut().flatten().zip(o.selects.iter().flatten()) {
+            *a += b;
+        }
         for (a, b) in self.branches.iter_mut().zip(&o.branches) {
             a.executed += b.executed;
             a.divergent += b.divergent;
@@ -205,9 +211,13 @@ impl Counters {
         let mut loops: Vec<TripHistogram> = loops.filter(|l| !l.trips.is_empty()).collect();
         loops.sort_by_key(|l| l.header);
         let longest_warp = self.extremes.longest.map_or(0, |w| w.inst_executed);
+        let selects = p.selects.iter().zip(&self.selects).map(|(&inst, &[executed, lanes_true, lanes_false])| {
+            SelectCounts { inst, executed, lanes_true, lanes_false }
+        });
+        let selects = selects.collect();
         self.blocks.sort_unstable_by_key(|b| b.0);
         let blocks = self.blocks.into_iter().map(|b| b.1).collect();
         let reach = Some(Reach { longest_warp, longest_block: self.longest_block, touched_sectors, l1_bytes, blocks });
-        Profile { shape, counts, branches: branches.collect(), loops, reach, ..Profile::default() }
+        Profile { shape, counts, branches: branches.collect(), loops, reach, selects }
     }
 }

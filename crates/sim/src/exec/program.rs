@@ -206,6 +206,8 @@ pub(crate) enum BarrierInst {
 pub(crate) enum Kind {
     Nop,
     Lane(LaneInst),
+    /// A select whose lanes are counted, by index.
+    Select(LaneInst, PredOperand, u32),
     Memory(Box<MemInst>),
     Warp(Box<WarpInst>),
     Barrier(BarrierInst),
@@ -242,6 +244,8 @@ pub(crate) struct Program {
     pub(crate) layout: Layout,
     pub(crate) banks: Banks,
     pub(crate) branches: Vec<BranchInfo>,
+    /// Selects that are counted, ascending.
+    pub(crate) selects: Vec<u32>,
     pub(crate) loops: Loops,
     pub(crate) stack_pointer: Option<(u32, u32)>,
     pub(crate) true_preds: Vec<u32>,
@@ -513,6 +517,12 @@ impl Program {
         let mut r = Resolver { layout: Layout::new(kernel.slots, kernel.preds), banks: &banks, at: 0 };
         let loops = if options.loops { Loops::find(kernel) } else { Loops::default() };
         let leaders = super::loops::leaders(kernel);
+        let mut selects = options.selects.clone();
+        selects.sort_unstable();
+        selects.dedup();
+        if let Some(&inst) = selects.iter().find(|&&i| kernel.instructions.get(i as usize).is_none()) {
+            return Err(SimError::CannotRecord { inst, why: "the kernel has no such instruction" });
+        }
         let mut insts = Vec::with_capacity(kernel.instructions.len());
         let mut branches = Vec::new();
         let mut refusals = vec![None; kernel.instructions.len()];
@@ -529,6 +539,15 @@ impl Program {
                 refusals[at] = Some(why);
                 let cond = r.pred(PredSrc::TRUE)?;
                 kind = Kind::Flow(Box::new(FlowInst { flow: Flow::Refuse, cond, counter: NONE }));
+            }
+            if let Ok(index) = selects.binary_search(&(at as u32)) {
+                let predicate = match &inst.op {
+                    Op::Lane(op) => r.pred(op.psrc[0])?,
+                    _ => return Err(SimError::CannotRecord { inst: at as u32, why: "it is no select" }),
+                };
+                if let Kind::Lane(op) = kind {
+                    kind = Kind::Select(op, predicate, index as u32);
+                }
             }
             has_unsupported |= matches!(inst.op, Op::Unsupported(_));
             prints |= matches!(inst.op, Op::Control(ControlOp::CallExternal { .. }));
@@ -582,6 +601,7 @@ impl Program {
             layout,
             banks,
             branches,
+            selects,
             loops,
             stack_pointer,
             true_preds,

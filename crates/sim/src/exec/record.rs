@@ -134,7 +134,7 @@ impl Recorder {
         let mut registers = Vec::new();
         let mut asked = Vec::with_capacity(request.values.len());
         for &inst in &request.values {
-            let bad = |why| Err(SimError::NoValues { inst, why });
+            let bad = |why| Err(SimError::CannotRecord { inst, why });
             let Some(i) = kernel.instructions.get(inst as usize) else {
                 return bad("the kernel has no such instruction");
             };

@@ -334,6 +334,13 @@ impl<C: Convergence> Tile<C> {
                         env.counters.on[at as usize] += on;
                     }
                 }
+                Kind::Select(op, predicate, index) => {
+                    self.count_select(env, inst, predicate, *index, runs);
+                    let on = op.run(&mut self.file, constants, runs);
+                    if inst.guarded {
+                        env.counters.on[at as usize] += on;
+                    }
+                }
                 Kind::Flow(op) => {
                     for r in runs.iter().step_by(rows::<C>()) {
                         let issue = self.issue(r);
@@ -413,6 +420,21 @@ impl<C: Convergence> Tile<C> {
     fn count_guard(&self, env: &mut Env<'_>, at: u32, inst: &Inst, runs: &[Run]) {
         for r in runs {
             env.counters.on[at as usize] += u64::from((r.active & self.file.pred(&inst.guard, r.warp)).count_ones());
+        }
+    }
+
+    fn count_select(&self, env: &mut Env<'_>, inst: &Inst, predicate: &PredOperand, index: u32, runs: &[Run]) {
+        let Some(count) = env.counters.selects.get_mut(index as usize) else { return };
+        for warp in runs.chunks(rows::<C>()) {
+            let mut any = false;
+            for r in warp {
+                let exec = r.active & self.file.pred(&inst.guard, r.warp);
+                let holds = exec & self.file.pred(predicate, r.warp);
+                any |= exec != 0;
+                count[1] += u64::from(holds.count_ones());
+                count[2] += u64::from((exec & !holds).count_ones());
+            }
+            count[0] += u64::from(any);
         }
     }
 
@@ -513,7 +535,7 @@ impl<C: Convergence> Tile<C> {
                     return Err(env.block.unsupported(place));
                 }
             }
-            Kind::Nop | Kind::Lane(_) | Kind::Flow(_) => {}
+            Kind::Nop | Kind::Lane(_) | Kind::Select(..) | Kind::Flow(_) => {}
         }
         Ok(())
     }

@@ -227,12 +227,12 @@ pub fn load_ptx(path: &str, bytes: &[u8], name: Option<&str>) -> Result<Kernel, 
 pub fn load_ptx_for(path: &str, bytes: &[u8], name: Option<&str>, warp_size: u32) -> Result<Kernel, ModuleError> {
     let text = ptx_text(path, bytes)?;
     let parsed = lanescope_ptx::parse_for(text, warp_size);
-    let wrong = |diagnostics: &[lanescope_ptx::Diagnostic], more| ModuleError::PtxErrors {
+    let wrong = |errors: lower::Errors| ModuleError::PtxErrors {
         path: path.to_owned(),
-        rendered: diagnostics::errors(path, text, diagnostics, more),
+        rendered: diagnostics::errors(path, text, &errors),
     };
     if !parsed.is_ok() {
-        return Err(wrong(&parsed.diagnostics, parsed.suppressed));
+        return Err(wrong(lower::errors(&parsed)));
     }
     let functions = parsed.module.functions.iter();
     let kernels: Vec<&str> =
@@ -241,7 +241,7 @@ pub fn load_ptx_for(path: &str, bytes: &[u8], name: Option<&str>, warp_size: u32
     let best = found.iter().map(|f| f.0).min();
     found.retain(|f| Some(f.0) == best);
     match (found.as_slice(), name) {
-        ([(_, mangled)], _) => lower::load(&parsed, mangled, lower::Options::default()).map_err(|d| wrong(&d, 0)),
+        ([(_, mangled)], _) => lower::load(&parsed, mangled, lower::Options::default()).map_err(wrong),
         ([], Some(name)) => Err(no_kernel(path, name, kernels.into_iter().map(str::to_owned).collect())),
         ([], None) => Err(ModuleError::Empty { path: path.into() }),
         (several, _) => Err(ModuleError::Ambiguous {

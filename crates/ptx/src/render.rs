@@ -2,6 +2,7 @@
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
+use crate::lower::Errors;
 use crate::{Diagnostic, LineIndex, Parse, Severity, Span};
 
 /// How much of the text around a place is handed on; a file on a single line may be 100 MB long.
@@ -20,6 +21,17 @@ pub fn render(parse: &Parse<'_>, path: &str, renderer: &Renderer) -> String {
         text.push_str(&format!("{path}: {} more errors and warnings are not shown\n", parse.suppressed));
     }
     text
+}
+
+/// The first `most` of all errors of a text; the rest is counted.
+pub fn errors(errors: &Errors, source: &str, path: &str, renderer: &Renderer, most: usize) -> String {
+    let lines = LineIndex::new(source);
+    let mut out: Vec<String> = errors.iter().take(most).map(|it| one(it, source, &lines, path, renderer)).collect();
+    let hidden = errors.len().saturating_sub(most).saturating_add(errors.more);
+    if hidden > 0 {
+        out.push(format!("and {hidden} more {}", if hidden == 1 { "error" } else { "errors" }));
+    }
+    out.join("\n\n")
 }
 
 /// One diagnostic.

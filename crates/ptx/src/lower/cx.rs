@@ -14,13 +14,14 @@ use lanescope_ir::op::warp::WarpOp;
 use lanescope_ir::op::{LaneFn, LaneOp};
 use lanescope_ir::{Op, Pred, PredSrc, Slot, Src};
 
+use super::check::Errors;
 use super::contract::Contraction;
 use super::fail::{Fail, Lowered};
 use super::mods::Mods;
 use super::plan::{Frame, Plan};
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
-use crate::tree::{Body, Function, FunctionId, Instruction, LabelId, Module, Operand, Type};
+use crate::tree::{Body, Function, FunctionId, FunctionKind, Instruction, LabelId, Module, Operand, Type};
 
 /// Slots of the whole program: the stack pointer, the return address, then temporaries and registers.
 pub(super) const STACK: Slot = Slot(0);
@@ -120,7 +121,7 @@ pub(super) struct Cx<'m, 'a> {
     /// The frame's bottom, where the stack pointer may have moved from it.
     pub(super) bottom: Option<Slot>,
     pub(super) steps: Vec<Step>,
-    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) errors: Errors,
     /// Tables of indirect branches: the branch's step and its targets.
     pub(super) branches: Vec<(u32, u32, Vec<LabelId>)>,
     /// Sums that are fused with their products.
@@ -172,7 +173,7 @@ impl<'m, 'a> Cx<'m, 'a> {
             homes,
             bottom,
             steps: Vec::new(),
-            diagnostics: Vec::new(),
+            errors: Errors::default(),
             branches: Vec::new(),
             contraction: Contraction::default(),
             kept: HashMap::new(),
@@ -189,7 +190,7 @@ impl<'m, 'a> Cx<'m, 'a> {
     }
 
     pub(super) fn is_kernel(&self) -> bool {
-        self.place == 0
+        self.place == 0 && self.function.kind == FunctionKind::Entry
     }
 
     pub(super) fn frame(&self) -> &'m Frame {

@@ -11,6 +11,7 @@
 //! number, from the function's base.
 
 mod atomic;
+mod check;
 mod compare;
 mod contract;
 mod control;
@@ -25,24 +26,26 @@ mod memory;
 mod mods;
 mod mov;
 mod plan;
+mod program;
 mod source;
 mod tensor;
 mod unsupported;
 mod video;
 mod warp;
 
-use lanescope_ir::op::control::ControlOp;
-use lanescope_ir::{ConstBank, Function as IrFunction, InstId, Instruction, Kernel, Op, Param, TargetTable};
+use lanescope_ir::{ConstBank, Kernel, Param};
 
 pub use launch::{Geometry, PARAM_BASE, SHARED_WINDOW, launch_constants};
 
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
-use crate::tree::{Body, Function, FunctionKind, Linkage, Module};
-use crate::{MAX_DIAGNOSTICS, Parse, suggest};
-use cx::{Cx, Fix, Pool, STACK, Step};
-use fail::{Fail, Lowered};
-use plan::{CODE_BASE, CODE_STRIDE, Plan};
+use crate::tree::{Function, FunctionKind, Linkage, Module};
+use crate::{Parse, suggest, table};
+pub use check::{Errors, errors};
+use cx::{Cx, Pool, STACK};
+use fail::Lowered;
+use plan::Plan;
+use program::Program;
 
 /// Choices that the text leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,11 +65,11 @@ impl Default for Options {
 /// Steps that one kernel may have: more would take gigabytes. So code addresses of functions stay apart, too.
 const MAX_STEPS: usize = 1 << 22;
 
-/// Lowers kernel `name` of a text that was read without errors.
-pub fn load(parse: &Parse<'_>, name: &str, options: Options) -> Result<Kernel, Vec<Diagnostic>> {
+/// Lowers kernel `name`. Of a text with errors of the parser, all [`errors`] come back.
+pub fn load(parse: &Parse<'_>, name: &str, options: Options) -> Result<Kernel, Errors> {
     let module = &parse.module;
     if !parse.is_ok() {
-        return Err(parse.diagnostics.iter().filter(|d| d.is_error()).cloned().collect());
+        return Err(errors(parse));
     }
     let function = match module.function(name) {
         Some((id, function)) if function.kind == FunctionKind::Entry && function.body.is_some() => Ok((id, function)),
@@ -86,223 +89,38 @@ pub fn load(parse: &Parse<'_>, name: &str, options: Options) -> Result<Kernel, V
             Err(error)
         }
     };
-    let (id, function) = function.map_err(|error| vec![error])?;
+    let (id, function) = function.map_err(Errors::from)?;
     if module.address_size == Some(32) {
-        return Err(vec![Diagnostic::error(
-            Span::default(),
-            "32-bit addresses (`.address_size 32`) are not supported",
-        )]);
+        let message = "32-bit addresses (`.address_size 32`) are not supported";
+        return Err(Diagnostic::error(Span::default(), message).into());
     }
     let mut plan = plan::plan(module, id, options.stack);
-    let mut diagnostics = std::mem::take(&mut plan.diagnostics);
+    let mut errors = Errors::default();
+    for error in std::mem::take(&mut plan.diagnostics) {
+        errors.add(error);
+    }
+    unsupported::directives(module, &module.directives, &mut errors);
     let mut pool = Pool::new();
     let mut program = Program::default();
-    if diagnostics.is_empty() {
-        for place in 0..plan.functions.len() {
-            diagnostics.extend(program.function(module, &plan, &mut pool, place, options));
-            if diagnostics.len() >= MAX_DIAGNOSTICS {
-                break;
-            }
-        }
+    for place in 0..plan.functions.len() {
+        errors.append(program.function(module, &plan, &mut pool, place, options));
     }
     if pool.exhausted || program.steps() > MAX_STEPS {
-        diagnostics.push(Diagnostic::error(
+        errors.add(Diagnostic::error(
             function.name_span,
             format!("`{name}` is too large: more than 65,000 registers or 4 million steps"),
         ));
     }
-    if !diagnostics.is_empty() {
-        diagnostics.truncate(MAX_DIAGNOSTICS);
-        return Err(diagnostics);
+    if !errors.is_empty() {
+        errors.sort();
+        return Err(errors);
     }
     let mut kernel = program.finish();
     shape(&mut kernel, module, function, &plan, &pool);
     lanescope_ir::verify::verify(&kernel).map_err(|why| {
-        vec![Diagnostic::error(function.name_span, format!("the lowered kernel is inconsistent: {why}"))]
+        Errors::from(Diagnostic::error(function.name_span, format!("the lowered kernel is inconsistent: {why}")))
     })?;
     Ok(kernel)
-}
-
-/// The kernel as it grows.
-#[derive(Default)]
-struct Program {
-    kernel: Kernel,
-    sources: source::Builder,
-    continued: Vec<bool>,
-    locations: Vec<Option<u32>>,
-    /// Calls and the place of the function they go to.
-    calls: Vec<(usize, usize)>,
-    last_origin: Option<u32>,
-}
-
-impl Program {
-    fn steps(&self) -> usize {
-        self.kernel.instructions.len()
-    }
-
-    /// Lowers one function and appends it.
-    fn function(
-        &mut self,
-        module: &Module<'_>,
-        plan: &Plan,
-        pool: &mut Pool,
-        place: usize,
-        options: Options,
-    ) -> Vec<Diagnostic> {
-        let Some(function) = module.functions.get(plan.functions[place].index()) else { return Vec::new() };
-        let Some(body) = &function.body else { return Vec::new() };
-        let Some(first) = body.instructions.first() else {
-            return vec![Diagnostic::error(function.name_span, format!("`{}` has no instructions", function.name))];
-        };
-        let mut c = Cx::new(module, plan, pool, place, function, body, first);
-        if options.contract {
-            c.contraction = contract::plan(module, body);
-        }
-        control::enter(&mut c);
-        // The first step of each instruction, and of what follows the last.
-        let mut starts = Vec::with_capacity(body.instructions.len() + 1);
-        for (at, instruction) in body.instructions.iter().enumerate() {
-            starts.push(c.steps.len() as u32);
-            let outcome = c.start(at as u32, instruction).and_then(|()| lower(&mut c));
-            let start = *starts.last().unwrap_or(&0) as usize;
-            if let Err(fail) = outcome {
-                c.steps.truncate(start);
-                match fail {
-                    Fail::Error(diagnostic) => c.diagnostics.push(*diagnostic),
-                    Fail::Unsupported(why) => unsupported::describe(&mut c, why),
-                }
-            } else if c.steps.len() == start {
-                // Every instruction is issued.
-                c.emit(Op::Nop);
-            }
-            if c.diagnostics.len() >= MAX_DIAGNOSTICS || c.pool.exhausted || c.steps.len() > MAX_STEPS {
-                return c.diagnostics;
-            }
-        }
-        starts.push(c.steps.len() as u32);
-        c.origin = None;
-        c.guard = lanescope_ir::PredSrc::TRUE;
-        let epilogue = c.steps.len() as u32;
-        let needs_end = c.steps.iter().any(|s| matches!(s.fix, Some(Fix::Epilogue)));
-        let falls_off = body.labels.iter().any(|l| l.position as usize >= body.instructions.len())
-            || !c.steps.last().is_some_and(|s| ends(s) && s.guard.is_true());
-        if c.is_kernel() {
-            if falls_off {
-                c.control(ControlOp::Exit { cond: lanescope_ir::PredSrc::TRUE }, None);
-            }
-        } else if (needs_end || falls_off)
-            && let Err(Fail::Error(diagnostic)) = control::leave(&mut c)
-        {
-            c.diagnostics.push(*diagnostic);
-        }
-        let Cx { steps, diagnostics, branches, .. } = c;
-        if diagnostics.is_empty() {
-            let unit = Unit { name: function.name, body, steps, branches, starts, epilogue };
-            self.append(module, pool, place, unit);
-        }
-        diagnostics
-    }
-
-    fn append(&mut self, module: &Module<'_>, pool: &mut Pool, place: usize, unit: Unit<'_>) {
-        let Unit { name, body, steps, branches, starts, epilogue } = unit;
-        let base = CODE_BASE + CODE_STRIDE * place as u64;
-        let first = self.steps() as u32;
-        let locations = self.sources.body(module, body);
-        let label = |id: crate::tree::LabelId| {
-            let position = body.labels.get(id.index()).map_or(0, |l| l.position as usize);
-            starts.get(position).copied().unwrap_or(epilogue)
-        };
-        for (at, step) in steps.into_iter().enumerate() {
-            let mut op = step.op;
-            let target = match step.fix {
-                None => None,
-                Some(Fix::Label(id)) => Some(first + label(id)),
-                Some(Fix::Epilogue) => Some(first + epilogue),
-                // Functions are found when all have their place.
-                Some(Fix::Function(place)) => {
-                    self.calls.push((first as usize + at, place));
-                    None
-                }
-            };
-            if let (Some(to), Op::Control(ControlOp::Branch { target, .. })) = (target, &mut op) {
-                *target = InstId(to);
-            }
-            let instruction = step.origin.and_then(|i| body.instructions.get(i as usize));
-            let text = match instruction {
-                Some(instruction) => one_line(instruction.span.text(module.source)),
-                None => format!("({} of {name})", if at < epilogue as usize { "entry" } else { "end" }),
-            };
-            self.continued.push(at > 0 && step.origin.is_some() && self.last_origin == step.origin);
-            self.last_origin = step.origin;
-            let kernel = &mut self.kernel;
-            kernel.instructions.push(Instruction { pc: 16 * at as u32, guard: step.guard, uniform: false, op });
-            kernel.text.push(text);
-            let location =
-                instruction.and_then(|i| i.location).and_then(|id| locations.get(id.index()).copied()).flatten();
-            self.locations.push(location);
-        }
-        for (at, start, labels) in branches {
-            let targets: Vec<u32> = labels.iter().map(|&id| label(id)).collect();
-            for (i, &target) in targets.iter().enumerate() {
-                if let Some(entry) = pool.tables.get_mut(start as usize + i) {
-                    *entry = base + 16 * u64::from(target);
-                }
-            }
-            self.kernel.targets.push(TargetTable {
-                branch: InstId(first + at),
-                targets: targets.into_iter().map(|t| InstId(first + t)).collect(),
-            });
-        }
-        let len = self.steps() as u32 - first;
-        self.kernel.functions.push(IrFunction {
-            name: name.to_owned(),
-            base,
-            first: InstId(first),
-            len,
-            local: Vec::new(),
-        });
-    }
-
-    /// The kernel with calls resolved.
-    fn finish(mut self) -> Kernel {
-        for (at, place) in self.calls {
-            let Some(first) = self.kernel.functions.get(place).map(|f| f.first) else { continue };
-            if let Op::Control(ControlOp::Call { target, .. }) = &mut self.kernel.instructions[at].op {
-                *target = first;
-            }
-        }
-        if self.continued.contains(&true) {
-            self.kernel.continued = self.continued;
-        }
-        if self.locations.iter().any(Option::is_some) {
-            self.kernel.source = self.sources.map;
-            self.kernel.source.of_inst = self.locations;
-        }
-        self.kernel
-    }
-}
-
-/// A lowered function.
-struct Unit<'u> {
-    name: &'u str,
-    body: &'u Body<'u>,
-    steps: Vec<Step>,
-    branches: Vec<(u32, u32, Vec<crate::tree::LabelId>)>,
-    /// The first step of each instruction, and of what follows the last.
-    starts: Vec<u32>,
-    epilogue: u32,
-}
-
-/// White space of any kind as one space.
-fn one_line(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(word);
-    }
-    out
 }
 
 /// Lowers the instruction at hand.
@@ -368,7 +186,7 @@ fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
         // Every store is visible at once, and caches are not looked at.
         "prefetch" | "prefetchu" | "applypriority" | "discard" | "membar" | "fence" | "griddepcontrol"
         | "setmaxnreg" => {
-            c.emit(Op::Nop);
+            c.emit(lanescope_ir::Op::Nop);
             Ok(())
         }
         "mma" => tensor::multiply(c),
@@ -389,23 +207,10 @@ fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
         "exit" => control::exit(c),
         "alloca" | "stacksave" | "stackrestore" => control::stack(c),
         "trap" | "brkpt" | "nanosleep" | "pmevent" => control::simple(c),
+        name if table::find(name).is_none() => unsupported::unknown(c),
         name if name.starts_with('v') => video::lower(c),
         name => fail::unsupported(unsupported::kind(name)),
     }
-}
-
-/// Whether nothing follows the step.
-fn ends(step: &Step) -> bool {
-    matches!(
-        step.op,
-        Op::Control(
-            ControlOp::Exit { .. }
-                | ControlOp::Return { .. }
-                | ControlOp::Trap
-                | ControlOp::BranchIndirect { .. }
-                | ControlOp::Branch { .. }
-        )
-    )
 }
 
 /// What a launch needs to know.

@@ -82,8 +82,15 @@ impl<'a> Mods<'a> {
 
     fn wrong_types(&self, wanted: usize) -> super::fail::Fail {
         let s = if wanted == 1 { "" } else { "s" };
-        Diagnostic::error(self.span, format!("`{}` needs {wanted} type{s} and has {}", self.text, self.types.len()))
-            .into()
+        let message = format!("`{}` needs {wanted} type{s} and has {}", self.text, self.types.len());
+        let mut error = Diagnostic::error(self.span, message);
+        let types = Type::ALL.iter().map(|ty| ty.name());
+        if self.types.len() < wanted
+            && let Some(near) = self.left.iter().find_map(|word| suggest::nearest(word, types.clone()))
+        {
+            error = error.note(format!("did you mean `.{near}`?"));
+        }
+        error.into()
     }
 
     /// A rounding of floats: `.rn` and so on.

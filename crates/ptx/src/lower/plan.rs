@@ -22,8 +22,8 @@ use lanescope_ir::GlobalVar;
 
 use crate::diagnostic::Diagnostic;
 use crate::tree::{
-    Body, Function, FunctionId, LocalId, Module, OperandKind, Prototype, RelocationTarget, Space, TableKind, Target,
-    Type, Variable, VariableId,
+    Body, Function, FunctionId, FunctionKind, LocalId, Module, OperandKind, Prototype, RelocationTarget, Space,
+    TableKind, Target, Type, Variable, VariableId,
 };
 
 /// First code address; functions follow at multiples of [`CODE_STRIDE`].
@@ -139,7 +139,7 @@ struct Planner<'m, 'a> {
     initial: u64,
 }
 
-/// Plans for kernel `kernel`.
+/// Plans for a kernel. A function can stand in its place where only its errors are wanted.
 pub(super) fn plan(module: &Module<'_>, kernel: FunctionId, reserve: u32) -> Plan {
     let plan = Plan {
         functions: Vec::new(),
@@ -297,6 +297,7 @@ impl<'m, 'a> Planner<'m, 'a> {
         let id = self.plan.functions[at];
         let Some(function) = self.function(id) else { return frame };
         let Some(body) = &function.body else { return frame };
+        let kernel = at == 0 && function.kind == FunctionKind::Entry;
         let too_large =
             |name: &str| Diagnostic::error(function.name_span, format!("the stack frame of `{name}` is too large"));
         match Signature::new(&function.returns, &function.params) {
@@ -311,7 +312,7 @@ impl<'m, 'a> Planner<'m, 'a> {
                     }
                 }
                 "alloca" | "stackrestore" => frame.moves_stack = true,
-                "cvta" if at == 0 && takes_parameter(self.module, instruction) => frame.parameters = Some(0),
+                "cvta" if kernel && takes_parameter(self.module, instruction) => frame.parameters = Some(0),
                 _ => {}
             }
         }
@@ -329,12 +330,12 @@ impl<'m, 'a> Planner<'m, 'a> {
             frame.parameters = Some(u32::try_from(end).unwrap_or(u32::MAX));
             end += u64::from(frame.signature.size.next_multiple_of(4));
         }
-        if at != 0 && calls {
+        if !kernel && calls {
             end = end.next_multiple_of(8);
             frame.return_address = Some(u32::try_from(end).unwrap_or(u32::MAX));
             end += 8;
         }
-        if at != 0 && again {
+        if !kernel && again {
             end = end.next_multiple_of(4);
             frame.saves = Some(u32::try_from(end).unwrap_or(u32::MAX));
             let words =

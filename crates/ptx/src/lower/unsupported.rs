@@ -3,8 +3,13 @@
 use lanescope_ir::Op;
 use lanescope_ir::op::Unsupported;
 
+use super::check::Errors;
 use super::cx::Cx;
-use crate::tree::{Operand, OperandKind, Type};
+use super::fail::{self, Lowered};
+use crate::diagnostic::Diagnostic;
+use crate::span::Span;
+use crate::table;
+use crate::tree::{Directive, Module, Operand, OperandKind, Type, Version};
 
 /// What kind of instruction it is, by its name.
 pub(super) fn kind(name: &str) -> &'static str {
@@ -18,6 +23,43 @@ pub(super) fn kind(name: &str) -> &'static str {
         "clusterlaunchcontrol" => "cluster launch control",
         _ if name.starts_with('v') && name.len() > 3 => "video instruction",
         _ => "no lane operation",
+    }
+}
+
+/// The last version of PTX that the tables of this crate are complete for. What a text of a later one has more can be
+/// right.
+const LAST: Version = Version { major: 9, minor: 0 };
+
+fn is_later(module: &Module<'_>) -> bool {
+    module.version.is_some_and(|version| version > LAST)
+}
+
+/// An instruction that the table does not have.
+pub(super) fn unknown(c: &Cx<'_, '_>) -> Lowered<()> {
+    if is_later(c.module) {
+        return fail::unsupported("an instruction that is not known");
+    }
+    let name = c.mods.name;
+    let span = Span::new(c.mods.span.start, c.mods.span.start.saturating_add(name.len() as u32));
+    let mut error = Diagnostic::error(span, format!("there is no instruction `{name}`"));
+    if let Some(near) = table::nearest_name(name) {
+        error = error.note(format!("did you mean `{near}`?"));
+    }
+    Err(error.into())
+}
+
+/// Refuses directives that are not known: what they would change is not known either.
+pub(super) fn directives(module: &Module<'_>, directives: &[Directive<'_>], errors: &mut Errors) {
+    if is_later(module) {
+        return;
+    }
+    for it in directives.iter().filter(|it| !matches!(it.name, ".pragma" | "@@")) {
+        let span = Span::new(it.span.start, it.span.start.saturating_add(it.name.len() as u32));
+        let mut error = Diagnostic::error(span, format!("there is no directive `{}` here", it.name));
+        if let Some(near) = crate::parse::nearest_directive(it.name) {
+            error = error.note(format!("did you mean `{near}`?"));
+        }
+        errors.add(error);
     }
 }
 

@@ -26,6 +26,7 @@ use declarations::VariableRange;
 use hashbrown::HashMap;
 use intern::Interner;
 use lexer::{Kind, Lexer, Token};
+pub(crate) use module::nearest_directive;
 use names::{Bound, Names};
 use operands::Slot;
 use scope::{Frame, Waiting};

@@ -508,7 +508,7 @@ impl<'a> Parser<'a> {
             return self.report(Diagnostic::error(span, format!("`{}` is no directive", shorten(name))));
         }
         let mut warning = Diagnostic::warning(span, format!("unknown directive `{}`", shorten(name)));
-        if let Some(near) = crate::suggest::nearest(name, DIRECTIVES.iter().copied()) {
+        if let Some(near) = nearest_directive(name) {
             warning = warning.note(format!("did you mean `{near}`?"));
         }
         self.report(warning);
@@ -557,7 +557,11 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// For spelling suggestions.
+/// The known directive with the nearest spelling.
+pub(crate) fn nearest_directive(name: &str) -> Option<&'static str> {
+    crate::suggest::nearest(name, DIRECTIVES.iter().copied())
+}
+
 const DIRECTIVES: &[&str] = &[
     ".version",
     ".target",

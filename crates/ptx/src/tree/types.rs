@@ -8,6 +8,9 @@ macro_rules! names {
         pub enum $name { $($variant,)* }
 
         impl $name {
+            /// Each of them.
+            pub const ALL: &[$name] = &[$($name::$variant,)*];
+
             /// From its name without the dot.
             #[allow(non_upper_case_globals, reason = "a constant for each variant, of its name")]
             pub fn from_name(name: &str) -> Option<Self> {

@@ -1,20 +1,23 @@
 //! One text file, one test. `tests/syntax/NAME.ptx` has its tree in `NAME.tree`; `tests/errors/NAME.ptx` has its
-//! diagnostics in `NAME.txt`. Whatever is read without errors is printed and read again, to the same tree: those texts,
-//! those of `tests/lower` and `tests/data`, and in the repository all PTX under its `tests/data`. With `BLESS=1` in the environment the expectations are written instead of compared.
+//! diagnostics in `NAME.txt`; `tests/refused/NAME.ptx` has in `NAME.txt` what is shown where its first kernel cannot be
+//! lowered. Whatever is read without errors is printed and read again, to the same tree: those texts,
+//! those of `tests/lower` and `tests/data`, and in the repository all PTX under its `tests/data`. With `BLESS=1` in the
+//! environment the expectations are written instead of compared.
 
 mod dump;
 
 use std::path::{Path, PathBuf};
 
 use annotate_snippets::Renderer;
-use lanescope_ptx::{parse, print, render};
+use lanescope_ptx::tree::FunctionKind;
+use lanescope_ptx::{lower, parse, print, render};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() {
     let arguments = Arguments::from_args();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut trials = Vec::new();
-    for (folder, test) in [("syntax", syntax as fn(&Path, &str) -> _), ("errors", errors)] {
+    for (folder, test) in [("syntax", syntax as fn(&Path, &str) -> _), ("errors", errors), ("refused", refused)] {
         let mut paths: Vec<PathBuf> = std::fs::read_dir(root.join(folder))
             .expect("a folder of tests")
             .map(|entry| entry.expect("an entry").path())
@@ -99,6 +102,23 @@ fn errors(path: &Path, text: &str) -> Result<(), Failed> {
     let name = path.file_name().expect("a name").to_string_lossy();
     let rendered = render::render(&parsed, &name, &Renderer::plain());
     compare(&path.with_extension("txt"), &format!("{rendered}{}", dump::summary(&parsed.module)))
+}
+
+/// A line `//! repeat N TEXT` stands for the text that often.
+fn refused(path: &Path, text: &str) -> Result<(), Failed> {
+    let mut whole = String::new();
+    for line in text.split_inclusive('\n') {
+        match line.trim().strip_prefix("//! repeat ").and_then(|rest| rest.split_once(' ')) {
+            Some((count, text)) => whole.push_str(&text.replace("\\n", "\n").repeat(count.parse()?)),
+            None => whole.push_str(line),
+        }
+    }
+    let parsed = parse(&whole);
+    let kernel = parsed.module.functions.iter().find(|it| it.kind == FunctionKind::Entry);
+    let outcome = lower::load(&parsed, kernel.map_or("", |it| it.name), lower::Options::default());
+    let Err(errors) = outcome else { return Err("no error was found".into()) };
+    let name = path.file_name().expect("a name").to_string_lossy();
+    compare(&path.with_extension("txt"), &(render::errors(&errors, &whole, &name, &Renderer::plain(), 20) + "\n"))
 }
 
 fn compare(path: &Path, found: &str) -> Result<(), Failed> {

@@ -100,7 +100,7 @@ fn errors(parse: &Parse<'_>, text: &str) -> Result<(), Failed> {
     let Err(found) = lower::load(parse, kernel.name, lower::Options::default()) else {
         return Err("no error was found".into());
     };
-    for error in &found {
+    for error in found.iter() {
         let line = lines.position(error.span.start).0;
         let known = wanted.iter().position(|&(at, message)| at == line && error.message.contains(message));
         match known {

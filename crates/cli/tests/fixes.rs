@@ -90,7 +90,7 @@ fn permuted(before: &Path, after: &Path) -> Result<(), Failed> {
 
 /// The words of a buffer in ascending order.
 fn words(array: &Array) -> Vec<&[u8]> {
-    let mut words: Vec<&[u8]> = array.data.chunks(if array.data.len() % 4 == 0 { 4 } else { 1 }).collect();
+    let mut words: Vec<&[u8]> = array.data.chunks(if array.data.len().is_multiple_of(4) { 4 } else { 1 }).collect();
     words.sort_unstable();
     words
 }

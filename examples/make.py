@@ -66,9 +66,10 @@ class Case:
     names the array to sort by: among `args`, or computed (`keys`)."""
 
     def __init__(self, folder, cubin, kernel, threads, args, items=(), key=None, keys=None, block=256, grid=None,
-                 note="", wide=()):
+                 note="", wide=(), stem=None):
         self.folder, self.cubin, self.kernel, self.threads, self.note = folder, cubin, kernel, threads, note
         self.args, self.items, self.key, self.keys, self.wide = list(args), items, key, keys, wide
+        self.stem = stem or cubin.split(".")[0]
         self.block = [block, 1, 1] if isinstance(block, int) else block
         self.grid = grid or [-(-threads // self.block[0]), 1, 1]
 
@@ -105,7 +106,8 @@ class Case:
                 else:
                     value = np.ascontiguousarray(x.reshape(-1, len(order))[:, order]).reshape(-1)
             args.append((name, value))
-        return Case(self.folder, self.cubin, self.kernel, self.threads, args, self.items, self.key, None, self.block[0], self.grid, self.note)
+        return Case(self.folder, self.cubin, self.kernel, self.threads, args, self.items, self.key, None, self.block[0], self.grid, self.note,
+                    stem=self.stem)
 
     def write(self, base, name, twin=False):
         """Writes `NAME.toml` and the arrays that it needs; only a sorted twin has its own."""
@@ -117,7 +119,7 @@ class Case:
         for arg, value in self.args:
             lines += ["", "[[arg]]", f'name = "{arg}"']
             if isinstance(value, np.ndarray):
-                own = f"{name if twin and arg in self.items else self.cubin.split('.')[0]}.{arg}.npy"
+                own = f"{name if twin and arg in self.items else self.stem}.{arg}.npy"
                 np.save(os.path.join(folder, own), value)
                 lines.append(f'npy = "{own}"')
             elif isinstance(value, int):
@@ -163,28 +165,28 @@ def routing(n, kernel="route"):
         ("expert", "token", "y"), "expert", note="(token, expert) pairs of 16 experts in the order of arrival; low numbers are popular.")
 
 
-def rows(n, kernel="ordered"):
-    lengths = skewed(n, 1, 2.5, 1.2, 2000)
+def rows(n, kernel="ordered", most=2000):
+    lengths = skewed(n, 1, 2.5, 1.2, most)
     row_start, nnz = starts(lengths), int(lengths.sum())
     args = [("y", Zeros("f32", n)), ("order", np.arange(n, dtype=np.int32)), ("row_start", row_start),
             ("column", Random("i32", nnz, 3, 0, n)), ("value", Random("f32", nnz, 4, -1.0, 1.0)),
             ("x", Random("f32", n, 5, -1.0, 1.0)), ("rows", n)]
     if kernel == "ordered":
         return Case("spmv", "rows.sm_90.cubin", kernel, n, args, ("order",), None, lengths,
-                    note="Rows of very unequal length in their natural order.")
+                    note=f"Rows of unequal length, at most {most}, in their natural order.", stem="rows" if most == 2000 else "short")
     lanes = {"eight_lanes": 8, "warp": 32}[kernel]
     del args[1]
     return Case("spmv", "rows.sm_90.cubin", kernel, n * lanes, args, note=f"The same rows, {lanes} lanes for each.")
 
 
-def strings(n, kernel="count"):
-    lengths = skewed(n, 1, 12.0, 1.3, 4000)
+def strings(n, kernel="count", most=4000):
+    lengths = skewed(n, 1, 12.0, 1.3, most)
     offset = starts(lengths)
     args = [("offset", offset[:-1].copy()), ("length", lengths), ("text", Random("u8", int(offset[-1]), 3, 32, 127)),
             ("tokens", Zeros("i32", n)), ("strings", n)]
     if kernel == "count":
         return Case("tokenizer", "strings.sm_90.cubin", kernel, n, args, ("offset", "length", "tokens"), "length",
-                    note="Strings of very unequal length, in the order of a column.")
+                    note=f"Strings of unequal length, at most {most}, in the order of a column.", stem="strings" if most == 4000 else "names")
     return Case("tokenizer", "strings.sm_90.cubin", kernel, n * 32, args, note="The same strings, a warp for each.")
 
 
@@ -325,9 +327,11 @@ CASES = {
     "routing": (routing, "arrival", "sorted", 2048, 1 << 20),
     "routing-ballot": (lambda n: routing(n, "route_ballot"), "ballot", None, 2048, 1 << 20),
     "rows": (rows, "thread", "sorted", 2048, 1 << 20),
+    "rows-short": (lambda n: rows(n, most=64), "short", "short_sorted", 2048, 1 << 20),
     "rows-eight": (lambda n: rows(n, "eight_lanes"), "eight_lanes", None, 2048, 1 << 20),
     "rows-warp": (lambda n: rows(n, "warp"), "warp", None, 2048, 1 << 20),
     "strings": (strings, "column", "sorted", 2048, 1 << 20),
+    "names": (lambda n: strings(n, most=96), "names", "names_sorted", 2048, 1 << 20),
     "strings-warp": (lambda n: strings(n, "count_by_warp"), "warp", None, 2048, 1 << 20),
     "frontier": (frontier, "found", "sorted", 2048, 1 << 21),
     "points": (points, "random", "sorted", 4096, 1 << 22),

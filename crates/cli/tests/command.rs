@@ -204,3 +204,50 @@ fn trace_takes_its_value_either_way() {
     }
     assert!(text(&lanescope(&["run", "--trace", &file]).stdout).starts_with("by_lane: block 0, warp 0"));
 }
+
+#[test]
+fn a_branch_is_told_in_seven_steps() {
+    let file = launch("03-heavy-if-else/by_lane.toml").display().to_string();
+    let told = text(&lanescope(&["run", &file, "--trace", "--steps"]).stdout);
+    assert!(told.starts_with("by_lane: block 0, warp 0: the seven steps of"), "{told}");
+    let heads: Vec<_> = told.lines().filter_map(|l| l.split_once("  ")?.0.parse::<u32>().ok()).collect();
+    assert_eq!(heads, [1, 2, 3, 4, 5, 6, 7]);
+    // Whole halves of the warp: what the first mask has, the second has not.
+    let masks: Vec<u32> = told
+        .lines()
+        .filter(|l| l.contains("taken: "))
+        .filter_map(|l| u32::from_str_radix(l.split_once("0x")?.1.split_once(' ')?.0, 16).ok())
+        .collect();
+    assert_eq!((masks.len(), masks.iter().fold(0, |a, m| a ^ m)), (2, u32::MAX), "{told}");
+    assert!(told.contains("0xffffffff") && told.contains("all lanes go on together"), "{told}");
+    assert_eq!(lanescope(&["run", &file, "--steps"]).status.code(), Some(2), "only with --trace");
+}
+
+#[test]
+fn a_page_is_written_whole_or_not_at_all() {
+    let file = launch("03-heavy-if-else/by_lane.toml").display().to_string();
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("page.html").display().to_string();
+    let made = |flags: &[&str]| {
+        let out = lanescope(&[&["run", &file, "--html", &page][..], flags].concat());
+        (out.status.code(), text(&out.stderr), std::fs::read_to_string(&page).unwrap_or_default())
+    };
+    for (flags, words) in [
+        (&["--html-warps", "9999,0"][..], "--html-warps: there is no block 9999; the grid has"),
+        (&["--html-warps", "0,77"], "--html-warps: there is no warp 77; a block has"),
+        (&["--html-warps", "zero"], "expected BLOCK,WARP or several of them such as 0,0;3,1; found `zero`"),
+    ] {
+        let (code, errors, html) = made(flags);
+        assert_eq!((code, html.len()), (Some(2), 0), "{flags:?}");
+        assert!(errors.contains(words), "{errors}");
+    }
+    let (code, _, html) = made(&["--html-warps", "1,0; 0,1", "--html-steps", "50"]);
+    assert_eq!(code, Some(0));
+    assert!(html.contains("\"block 0, warp 1\"") && html.contains("\"block 1, warp 0\""));
+    // The same for any number of threads; the warp that loses most is found again.
+    let (one, many) = (made(&["--threads", "1"]).2, made(&["--threads", "3"]).2);
+    assert!(one.ends_with("</html>\n") || one.ends_with("</html>"));
+    assert_eq!(one, many);
+    // Standard output has the report as ever.
+    assert!(text(&lanescope(&["run", &file, "--html", &page]).stdout).contains("Lane efficiency"));
+}

@@ -40,7 +40,7 @@ fn main() {
     libtest_mimic::run(&args, trials).exit();
 }
 
-/// README.md, the tutorial, and the page of each example, which must have one.
+/// README.md, the page about reports, the tutorial, and the page of each example, which must have one.
 fn documents(root: &Path) -> Vec<PathBuf> {
     let mut examples: Vec<PathBuf> = std::fs::read_dir(root.join("examples"))
         .expect("examples")
@@ -50,7 +50,11 @@ fn documents(root: &Path) -> Vec<PathBuf> {
         .map(|path| path.join("README.md"))
         .collect();
     examples.sort();
-    [root.join("README.md"), root.join("docs/tutorial.md")].into_iter().chain(examples).collect()
+    ["README.md", "docs/report.md", "docs/tutorial.md"]
+        .map(|name| root.join(name))
+        .into_iter()
+        .chain(examples)
+        .collect()
 }
 
 fn document(root: &Path, path: &Path) -> Result<(), Failed> {

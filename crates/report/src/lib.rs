@@ -1,5 +1,5 @@
-//! What a person or a program reads: the terminal report, the profile JSON, the trace of a warp, PTX
-//! and SASS side by side.
+//! What a person or a program reads: the terminal report, the profile JSON, the trace of a warp and
+//! one branch of it told in steps, a page of HTML, PTX and SASS side by side.
 //!
 //! Nothing here computes: counters and findings come in, text goes out. Text carries ANSI styles; whoever prints
 //! it strips them where there is no terminal (`anstream` does).
@@ -13,8 +13,11 @@ pub mod levels;
 pub mod model;
 pub mod printed;
 pub mod survey;
+#[cfg(test)]
+mod testing;
 pub mod text;
 pub mod trace;
+pub mod walk;
 
 use std::collections::HashMap;
 

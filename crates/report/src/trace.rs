@@ -97,6 +97,19 @@ pub struct Trace {
     pub cut: bool,
 }
 
+impl Trace {
+    /// How the lanes of step `at` go on: those that run next first, then those that stand elsewhere, each with where they
+    /// are. More than one says that they went apart.
+    pub(crate) fn sides(&self, at: usize) -> Vec<(u32, LaneMask)> {
+        let (Some(step), Some(next)) = (self.steps.get(at), self.steps.get(at + 1)) else { return Vec::new() };
+        std::iter::once((next.inst, next.active))
+            .chain(next.others.iter().copied())
+            .map(|(to, lanes)| (to, lanes & step.active))
+            .filter(|(_, lanes)| !lanes.is_empty())
+            .collect()
+    }
+}
+
 /// The trace as text with ANSI styles.
 pub fn text(kernel: &Kernel, trace: &Trace) -> String {
     let width = trace.warp_size.clamp(1, 64);

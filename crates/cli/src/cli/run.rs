@@ -59,9 +59,12 @@ pub(super) struct Args {
     /// and of the warp in it, 0,0 unless given.
     #[arg(long, value_name = "BLOCK,WARP", num_args = 0..=1, default_missing_value = "0,0", conflicts_with = "format")]
     trace: Option<String>,
-    /// Steps that --trace shows at most.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    trace_steps: usize,
+    /// With --trace: tell one divergent branch of the warp in the textbook's seven steps instead, with its masks.
+    #[arg(long, requires = "trace")]
+    steps: bool,
+    /// Steps that --trace looks at. Default: 1000, with --steps 100000.
+    #[arg(long, value_name = "N")]
+    trace_steps: Option<usize>,
     /// Folder with the source files, to show their text; the launch file's folder is searched too.
     #[arg(long, value_name = "DIR")]
     source: Option<PathBuf>,
@@ -141,8 +144,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
         (None, Some(value)) if trace_request(value).is_err() => (value.into(), Some("0,0")),
         (None, _) => anyhow::bail!("no launch file is given: lanescope run LAUNCH.toml --trace 0,0"),
     };
+    let max_steps = args.trace_steps.unwrap_or(if args.steps { 100_000 } else { 1000 });
     let trace = match trace.map(trace_request).transpose() {
-        Ok(request) => request.map(|(block, warp)| TraceRequest { block, warp, max_steps: args.trace_steps }),
+        Ok(request) => request.map(|(block, warp)| TraceRequest { block, warp, max_steps }),
         Err(e) => anyhow::bail!("--trace: {e}"),
     };
     let settings = Settings {
@@ -207,7 +211,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
         html::write(&html::Content { folder: args.source.as_deref(), ..page }, file)?;
     }
     if trace.is_some() {
-        print_trace(&ran, trace)?;
+        print_trace(&ran, trace, args.steps)?;
     } else {
         show(args, &ran, &dir)?;
     }
@@ -263,8 +267,9 @@ fn show_stopped(stopped: &Stopped, request: Option<TraceRequest>, format: Format
     print(&report::printed::text(&printed(&stopped.failure.printed), stopped.failure.printed_lost))
 }
 
-fn print_trace(ran: &Ran, request: Option<TraceRequest>) -> anyhow::Result<()> {
+fn print_trace(ran: &Ran, request: Option<TraceRequest>, steps: bool) -> anyhow::Result<()> {
     let view = request.and_then(|r| ran.trace(r.block, r.warp));
     let Some(view) = view else { anyhow::bail!("the warp asked for was not run") };
-    print(&report::trace::text(&ran.kernel, &view))
+    let show = if steps { report::walk::text_of } else { report::trace::text };
+    print(&show(&ran.kernel, &view))
 }

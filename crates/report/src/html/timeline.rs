@@ -168,10 +168,7 @@ fn paths(structure: &Structure, trace: &Trace) -> Paths {
         let path = step.active.lanes().map(|l| of_lane[l as usize]).reduce(|a, b| paths.common(a, b)).unwrap_or(0);
         step.active.lanes().for_each(|l| of_lane[l as usize] = path);
         paths.of_step.push(path);
-        let Some(next) = trace.steps.get(at + 1) else { break };
-        let groups = std::iter::once((next.inst, next.active)).chain(next.others.iter().copied());
-        let parts: Vec<(u32, LaneMask)> =
-            groups.map(|(to, lanes)| (to, lanes & step.active)).filter(|(_, lanes)| !lanes.is_empty()).collect();
+        let parts = trace.sides(at);
         if parts.len() < 2 {
             continue;
         }

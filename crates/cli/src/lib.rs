@@ -3,10 +3,11 @@
 //! [`launch`] reads launch files, [`module`] finds kernels in cubins, fatbins and libraries, [`run`] runs a launch
 //! and analyses its counters, [`compile`] calls the compilers that make machine code of CUDA C++ and PTX,
 //! [`constants`] makes constant bank 0,
-//! [`levels`] puts PTX and SASS side by side, [`check`] tells what can be told without running, [`survey`] counts where
+//! [`advise`] says what to do about a launch, [`levels`] puts PTX and SASS side by side, [`check`] tells what can be told without running, [`survey`] counts where
 //! lanes rejoin in any amount of machine code, [`output`] writes files, [`disasm`] prints SASS. Reports are in
 //! `lanescope_report`.
 
+pub mod advise;
 pub mod check;
 pub mod compile;
 pub mod constants;

@@ -34,7 +34,7 @@ pub fn dump(ran: &Ran, dir: &Path) -> Result<Vec<PathBuf>, OutputError> {
             files.push((dir.join(format!("arg{index}.npy")), npy::write(array)));
         }
     }
-    write_all(files)
+    write_files(files)
 }
 
 /// Writes the buffers whose arguments have an `out`, relative to `dir`.
@@ -45,15 +45,19 @@ pub fn outs(ran: &Ran, dir: &Path) -> Result<Vec<PathBuf>, OutputError> {
             files.push((dir.join(out), npy::write(array)));
         }
     }
-    write_all(files)
+    write_files(files)
 }
 
 /// Writes one file.
 pub fn write_file(path: &Path, bytes: Vec<u8>) -> Result<(), OutputError> {
-    write_all(vec![(path.to_owned(), bytes)]).map(|_| ())
+    write_files(vec![(path.to_owned(), bytes)]).map(|_| ())
 }
 
-fn write_all(files: Vec<(PathBuf, Vec<u8>)>) -> Result<Vec<PathBuf>, OutputError> {
+/// Writes files: nothing appears under its name before all are written.
+///
+/// # Errors
+/// A file that the system refuses.
+pub fn write_files(files: Vec<(PathBuf, Vec<u8>)>) -> Result<Vec<PathBuf>, OutputError> {
     let mut ready = Vec::new();
     for (path, bytes) in files {
         let fail = |error| OutputError::Write { path: path.display().to_string(), error };

@@ -20,12 +20,23 @@ pub(crate) struct Blocks {
 struct State {
     bar: Option<ProgressBar>,
     last: Option<Instant>,
+    stage: String,
 }
 
 impl Blocks {
     /// Starts the clock.
     pub(crate) fn new() -> Self {
-        Blocks { start: Instant::now(), state: Mutex::new(State { bar: None, last: None }) }
+        Blocks { start: Instant::now(), state: Mutex::new(State { bar: None, last: None, stage: "running".into() }) }
+    }
+
+    /// What is run from now on.
+    pub(crate) fn stage(&self, words: &str) {
+        if let Ok(mut state) = self.state.lock() {
+            state.stage = words.to_owned();
+            if let Some(bar) = state.bar.take() {
+                bar.finish_and_clear();
+            }
+        }
     }
 
     /// Told by the engine, from any thread.
@@ -36,15 +47,16 @@ impl Blocks {
         // Who cannot have the lock at once leaves the display to the thread that has it.
         let Ok(mut state) = self.state.try_lock() else { return };
         if std::io::stderr().is_terminal() {
+            let stage = state.stage.clone();
             let bar = state.bar.get_or_insert_with(|| {
                 let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-                let style = ProgressStyle::with_template("{bar:30} {pos} of {len} blocks, {elapsed}, {eta} left");
-                bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+                let style = ProgressStyle::with_template("{msg} {bar:30} {pos} of {len} blocks, {elapsed}, {eta} left");
+                bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())).with_message(stage)
             });
             bar.set_position(done);
         } else if state.last.is_none_or(|t| t.elapsed() > PAUSE) {
             state.last = Some(Instant::now());
-            anstream::eprintln!("running: {done} of {total} blocks after {} s", self.start.elapsed().as_secs());
+            anstream::eprintln!("{}: {done} of {total} blocks after {} s", state.stage, self.start.elapsed().as_secs());
         }
     }
 

@@ -222,6 +222,18 @@ impl Prepared {
         self
     }
 
+    /// The same launch, recording what each thread does.
+    pub fn recording(mut self, request: ThreadRequest) -> Prepared {
+        self.settings.threads_profile = Some(request);
+        self
+    }
+
+    /// The same launch, in which position p plays thread `order[p]`: see [`Options::order`].
+    pub fn in_order(mut self, order: Arc<Vec<u32>>) -> Prepared {
+        self.settings.order = Some(order);
+        self
+    }
+
     /// Runs the launch. `progress` is told the number of blocks done and of all.
     pub fn run(self, progress: Option<Progress<'_>>) -> Result<Ran, RunError> {
         let demangled = demangle(&self.kernel.name);

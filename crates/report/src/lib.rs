@@ -4,6 +4,7 @@
 //! Nothing here computes: counters and findings come in, text goes out. Text carries ANSI styles; whoever prints
 //! it strips them where there is no terminal (`anstream` does).
 
+pub mod advise;
 pub mod check;
 pub mod flame;
 pub mod html;

@@ -5,14 +5,20 @@ use crate::words;
 
 impl Plan {
     /// Ranks the fixes and gives the answer. `memory_bound` says, in words, that a launch with so many warp instructions
-    /// would not be faster, if that is so.
-    pub fn conclude(self, memory_bound: &dyn Fn(&Fix) -> Option<String>) -> Advice {
-        let Plan { mut advice, error, .. } = self;
-        advice.fixes.sort_by_key(|f| (std::cmp::Reverse(f.saved()), f.method));
+    /// would not be faster, if that is so. Fixes may change places: of each comes its place in the plan, with its order.
+    #[allow(clippy::type_complexity)] // Both lists belong to the fixes.
+    pub fn conclude(self, memory_bound: &dyn Fn(&Fix) -> Option<String>) -> (Advice, Vec<(usize, Option<Vec<u32>>)>) {
+        let Plan { mut advice, orders, error, .. } = self;
+        let mut all: Vec<_> =
+            std::mem::take(&mut advice.fixes).into_iter().zip(orders.into_iter().enumerate()).collect();
+        all.sort_by_key(|(f, _)| (std::cmp::Reverse(f.saved()), f.method));
+        let (fixes, from): (Vec<Fix>, Vec<_>) = all.into_iter().unzip();
+        advice.fixes = fixes;
         advice.verdict = verdict(&advice, error.as_deref(), memory_bound);
         advice.summary = summary(&advice);
-        advice.caveats.extend(caveats(&advice));
-        advice
+        let caveats = caveats(&advice);
+        advice.caveats.extend(caveats);
+        (advice, from)
     }
 }
 

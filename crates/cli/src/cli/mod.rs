@@ -1,10 +1,12 @@
 //! Flags and commands. Exit codes: 0 done, 1 findings at or above `--fail-on`, 2 bad input or usage.
 
+mod advise;
 mod check;
 mod disasm;
 mod explain;
 mod model;
 mod run;
+mod running;
 mod survey;
 mod tools;
 
@@ -31,6 +33,8 @@ struct Cli {
 enum Command {
     /// Run a kernel's machine code on the CPU and report where lanes were lost, by line and by branch.
     Run(run::Args),
+    /// Say what to do about the lanes a launch loses: one fix, what it saves, and whether it is worth it.
+    Advise(advise::Args),
     /// Tell without running which branches split warps, and find faulty synchronisation.
     Check(check::Args),
     /// Print the SASS of a cubin, fatbin, library or executable.
@@ -58,6 +62,7 @@ pub(crate) fn main() -> ExitCode {
     // Clap exits with 2 for usage errors and 0 for help, as we want it.
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Advise(args) => advise::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Disasm(args) => disasm::run(&args),
         Command::Survey(args) => survey::run(&args),

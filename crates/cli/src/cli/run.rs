@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use lanescope::report;
 use lanescope::run::{Prepared, Ran, RunError, Settings, Stopped};
-use lanescope::sim::{Model, PrintedText, TraceRequest, Unknown};
+use lanescope::sim::{PrintedText, TraceRequest};
 use lanescope::{html, ir::Severity, output, sources};
 
+use super::running::Running;
 use super::{FINDINGS, Format, print, print_json, tools};
 use crate::progress::Blocks;
 
@@ -38,23 +39,6 @@ pub(super) struct Args {
     /// Steps of each of these warps at most.
     #[arg(long, value_name = "N", requires = "html", default_value_t = html::STEPS)]
     html_steps: usize,
-    /// Threads that run blocks; the results do not depend on it. Default: all processors.
-    #[arg(long, value_name = "N")]
-    threads: Option<std::num::NonZeroUsize>,
-    /// Stop with an error after N warp instructions; 0 means never. Default: 10 billion.
-    #[arg(long, value_name = "N")]
-    max_inst: Option<u64>,
-    /// What to do at an instruction that is not implemented.
-    #[arg(long, value_enum, default_value_t)]
-    unknown: OnUnknown,
-    /// How lanes split and rejoin. Default: barrier for machine code, ipdom for PTX; with ipdom or stack a .cu module is
-    /// run as PTX.
-    #[arg(long, value_enum)]
-    model: Option<Convergence>,
-    /// Lanes of a warp, 32 or 64: the wavefronts of other machines. For PTX (a .cu module is run as PTX then) that has no
-    /// instruction for warps of 32 lanes: shuffles, votes, masks of lanes.
-    #[arg(long, value_name = "LANES", value_parser = warp_size)]
-    warp_size: Option<u32>,
     /// Show the groups and masks of one warp step by step instead of the report: number of the block (x fastest)
     /// and of the warp in it, 0,0 unless given.
     #[arg(long, value_name = "BLOCK,WARP", num_args = 0..=1, default_missing_value = "0,0", conflicts_with = "format")]
@@ -68,17 +52,12 @@ pub(super) struct Args {
     /// Folder with the source files, to show their text; the launch file's folder is searched too.
     #[arg(long, value_name = "DIR")]
     source: Option<PathBuf>,
-    /// Architecture to compile for, or to take from a module with several, overriding the launch file.
-    /// Source is compiled for sm_90 unless something else is asked for.
-    #[arg(long, value_name = "ARCH")]
-    arch: Option<String>,
     /// Show what each architecture's SASS made of each PTX branch, and what it costs. For a .cu module, or a .ptx module
     /// that ptxas assembles; --arch may name several, separated by commas.
     #[arg(long, conflicts_with_all = ["trace", "dump", "fail_on", "model", "warp_size"])]
     compare_levels: bool,
-    /// Kernel to run, overriding the launch file.
-    #[arg(long, value_name = "NAME")]
-    kernel: Option<String>,
+    #[command(flatten)]
+    running: Running,
     #[command(flatten)]
     tools: tools::Compilers,
     /// Check synchronisation and shared memory while running: masks that name absent lanes, races, barriers that only some
@@ -88,15 +67,6 @@ pub(super) struct Args {
     /// Exit with 1 if there is a finding of this severity or above.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum OnUnknown {
-    /// Stop and name it.
-    #[default]
-    Stop,
-    /// Mark its results unknown; stop only if one reaches a branch, an address or an output asked for.
-    Poison,
 }
 
 /// The severity from which on findings make the command fail.
@@ -115,20 +85,6 @@ impl From<FailOn> for Severity {
             FailOn::Error => Severity::Error,
         }
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Convergence {
-    /// Convergence barriers, as machine code of Volta and later names them.
-    Barrier,
-    /// PTX: at immediate post-dominators, with progress for every lane.
-    Ipdom,
-    /// PTX on machines before Volta: the same as a stack, where lanes of a warp that wait for each other hang.
-    Stack,
-}
-
-fn warp_size(text: &str) -> Result<u32, &'static str> {
-    text.parse().ok().filter(|n| matches!(n, 32 | 64)).ok_or("warps have 32 lanes, or 64")
 }
 
 fn trace_request(text: &str) -> Result<(u64, u32), String> {
@@ -150,25 +106,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
         Err(e) => anyhow::bail!("--trace: {e}"),
     };
     let settings = Settings {
-        threads: args.threads.map_or(0, Into::into),
-        max_inst: args.max_inst,
-        unknown: if args.unknown == OnUnknown::Poison { Unknown::Poison } else { Unknown::Stop },
         traces: trace.into_iter().collect(),
-        arch: args.arch.clone().filter(|_| !args.compare_levels),
-        kernel: args.kernel.clone(),
-        model: args.model.map(|m| match m {
-            Convergence::Barrier => Model::Barrier,
-            Convergence::Ipdom => Model::Ipdom,
-            Convergence::Stack => Model::Stack,
-        }),
-        warp_size: args.warp_size,
+        arch: args.running.arch.clone().filter(|_| !args.compare_levels),
         check: args.check,
-        threads_profile: None,
-        order: None,
         tools: args.tools.tools(),
+        ..args.running.settings()
     };
     if args.compare_levels {
-        let archs: Vec<String> = args.arch.iter().flat_map(|a| a.split(',')).map(|a| a.trim().to_owned()).collect();
+        let archs: Vec<String> =
+            args.running.arch.iter().flat_map(|a| a.split(',')).map(|a| a.trim().to_owned()).collect();
         let comparison = lanescope::levels::compare(&launch, &archs, &settings)?;
         match args.format {
             Format::Text => print(&report::levels::text(&comparison))?,

@@ -60,7 +60,7 @@ impl<'a> Cx<'a> {
         for (header, branch) in keys::voted(input) {
             let slice = slicer.slice(branch);
             if slice.voted
-                && let Some(found) = keys::lockstep(input, header, &slice)
+                && let Some(found) = keys::lockstep(input, &slicer, header, &slice)
             {
                 locksteps.push((found, slice));
             }
@@ -186,7 +186,7 @@ fn caused(
     let s = &input.analysis.structure;
     let slice = total.cause.inst().map(|i| slicer.slice(i)).unwrap_or_default();
     let need = keys::need(input, executions, total.cause, live);
-    let found = need.as_ref().and_then(|need| keys::find(input, total.cause, &slice, need));
+    let found = need.as_ref().and_then(|need| keys::find(input, slicer, total.cause, &slice, need));
     let (key, values) = found.map_or((None, None), |k| (Some(k.key), Some(k.values)));
     let header = match total.cause {
         Cause::Trips { header, .. } => s.cfg.block(header),

@@ -81,7 +81,10 @@ pub fn wanted(kernel: &Kernel, structure: &Structure, uniformity: &Uniformity) -
         if branch.verdict == Verdict::Never && !slice.voted {
             continue;
         }
-        for inst in candidates(&slice) {
+        let keys = candidates(&slice);
+        // Where a key lies may be data too: row_start[frontier[i]].
+        let indices = keys.iter().flat_map(|&k| slicer.address(k).loads().collect::<Vec<_>>()).collect::<Vec<_>>();
+        for inst in keys.into_iter().chain(indices) {
             if list.len() < VALUES && seen.insert(inst) {
                 list.push(inst);
             }

@@ -9,7 +9,7 @@ use super::places::{accessed, element, ordered};
 use super::{BINS, Input, Key, KeyBin, KeyKind, Number};
 use crate::attribution::Cause;
 use crate::cfg::is_conditional;
-use crate::slice::Slice;
+use crate::slice::{Slice, Slicer};
 use crate::words;
 
 /// Values by which ways may be told apart at most, unless they are in order.
@@ -88,7 +88,13 @@ fn number(input: &Input<'_>, inst: u32) -> (u32, Number) {
 }
 
 /// The key of a cause: the data that decide, or what the threads did if no data explain it.
-pub(super) fn find(input: &Input<'_>, cause: Cause, slice: &Slice, need: &Values) -> Option<Keyed> {
+pub(super) fn find(
+    input: &Input<'_>,
+    slicer: &Slicer<'_>,
+    cause: Cause,
+    slice: &Slice,
+    need: &Values,
+) -> Option<Keyed> {
     let trips = matches!(cause, Cause::Trips { .. });
     if slice.by_thread_alone() && !trips {
         let key = KeyKind::Thread { branch: slice.inst };
@@ -98,7 +104,7 @@ pub(super) fn find(input: &Input<'_>, cause: Cause, slice: &Slice, need: &Values
         candidates(slice).into_iter().filter_map(|inst| Some((inst, fixed(input, inst)?))).collect();
     for (inst, values) in &given {
         if explains(need, values, trips) {
-            let (kind, words) = loaded(input, slice, *inst);
+            let (kind, words) = loaded(input, slicer, slice, *inst);
             return Some(keyed(kind, words, values.clone()));
         }
     }
@@ -107,7 +113,7 @@ pub(super) fn find(input: &Input<'_>, cause: Cause, slice: &Slice, need: &Values
         for (minus, b) in &loads {
             let values: Values = a.iter().zip(b).map(|(a, b)| Some(a.as_ref()?.wrapping_sub(*b.as_ref()?))).collect();
             if plus != minus && trips && explains(need, &values, true) && rises(need, &values) {
-                let name = |inst| element(input.arguments, input.threads, inst).unwrap_or_else(|| "?".into());
+                let name = |inst| named(input, slicer, inst).unwrap_or_else(|| "?".into());
                 let param = accessed(input.arguments, input.threads, *plus).map(|p| p as u32);
                 let kind = KeyKind::Difference { plus: *plus, minus: *minus, param };
                 return Some(keyed(kind, format!("{} - {}", name(*plus), name(*minus)), values));
@@ -121,7 +127,7 @@ pub(super) fn find(input: &Input<'_>, cause: Cause, slice: &Slice, need: &Values
         }
         _ => (KeyKind::Way { branch: slice.inst }, format!("the way taken at {}", place(slice.inst))),
     };
-    let from: Vec<String> = slice.loads().filter_map(|l| element(input.arguments, input.threads, l)).collect();
+    let from: Vec<String> = slice.loads().filter_map(|l| named(input, slicer, l)).collect();
     if let Some(first) = from.first() {
         text.push_str(&format!(", which {first} decides"));
         if from.len() > 1 {
@@ -131,9 +137,14 @@ pub(super) fn find(input: &Input<'_>, cause: Cause, slice: &Slice, need: &Values
     Some(keyed(kind, text, need.clone()))
 }
 
+/// The element that a load reads, in words.
+fn named(input: &Input<'_>, slicer: &Slicer<'_>, load: u32) -> Option<String> {
+    element(input.arguments, input.threads, load, &|inst| slicer.address(inst).loads().collect())
+}
+
 /// The key that is an instruction's value.
-fn loaded(input: &Input<'_>, slice: &Slice, inst: u32) -> (KeyKind, String) {
-    let name = |load| element(input.arguments, input.threads, load);
+fn loaded(input: &Input<'_>, slicer: &Slicer<'_>, slice: &Slice, inst: u32) -> (KeyKind, String) {
+    let name = |load| named(input, slicer, load);
     let param = |load| accessed(input.arguments, input.threads, load).map(|p| p as u32);
     if slice.loads().any(|l| l == inst) {
         let text = name(inst).unwrap_or_else(|| format!("the load at {}", words::place(input.kernel, inst)));
@@ -233,7 +244,7 @@ pub(super) struct Lockstep {
 }
 
 /// A loop that votes, if some value tells how many turns each thread needs: the warp makes as many as its largest says.
-pub(super) fn lockstep(input: &Input<'_>, header: u32, slice: &Slice) -> Option<Lockstep> {
+pub(super) fn lockstep(input: &Input<'_>, slicer: &Slicer<'_>, header: u32, slice: &Slice) -> Option<Lockstep> {
     let s = &input.analysis.structure;
     let block = s.cfg.block(header)?;
     let turns = input.threads.executions.get(block as usize)?;
@@ -259,7 +270,7 @@ pub(super) fn lockstep(input: &Input<'_>, header: u32, slice: &Slice) -> Option<
             wasted = wasted.saturating_add(lost.saturating_mul(length));
             blocks.push((b, need));
         }
-        let (kind, words) = loaded(input, slice, inst);
+        let (kind, words) = loaded(input, slicer, slice, inst);
         return Some(Lockstep { branch: slice.inst, header, own, blocks, wasted, key: keyed(kind, words, values) });
     }
     None

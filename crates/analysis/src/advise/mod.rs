@@ -65,7 +65,7 @@ pub struct Plan {
 pub fn plan(input: &Input<'_>) -> Result<Plan, WhatIfError> {
     let cx = Cx::new(input)?;
     let mut found = fixes::find(&cx);
-    found.sort_by_key(|c| (std::cmp::Reverse(c.fix.saved()), c.fix.method));
+    found.sort_by_key(|c| verdict::rank(&c.fix));
     let identity = cx.model.identity();
     let (fixes, orders) = found.into_iter().map(|c| (c.fix, c.order)).unzip();
     let advice = Advice {
@@ -260,15 +260,18 @@ pub enum Confidence {
     Modelled,
     /// Rests on assumptions about code that is not written yet.
     Estimate,
+    /// The launch was run again with the fix, and its outputs were other ones: it is no fix as it stands.
+    Refuted,
 }
 
 impl Confidence {
-    /// `confirmed`, `modelled`, `estimate`.
+    /// `confirmed`, `modelled`, `estimate`, `refuted`.
     pub fn name(self) -> &'static str {
         match self {
             Confidence::Confirmed => "confirmed",
             Confidence::Modelled => "modelled",
             Confidence::Estimate => "estimate",
+            Confidence::Refuted => "refuted",
         }
     }
 }

@@ -35,8 +35,52 @@ pub(super) fn accessed(arguments: &[Argument<'_>], threads: &ThreadProfile, inst
     all.all(|a| a == Some(first)).then_some(first)
 }
 
-/// The element an instruction loads as a function of the thread's position: `argument 1 (material)[i]`.
-pub(super) fn element(arguments: &[Argument<'_>], threads: &ThreadProfile, inst: u32) -> Option<String> {
+/// The element an instruction loads: as a function of the thread's position, `argument 1 (material)[i]`, or of what another
+/// load gave, `argument 4[argument 2[i] + 1]`. `index` names the loads that an address comes from.
+pub(super) fn element(
+    arguments: &[Argument<'_>],
+    threads: &ThreadProfile,
+    inst: u32,
+    index: &dyn Fn(u32) -> Vec<u32>,
+) -> Option<String> {
+    let name = argument(arguments, accessed(arguments, threads, inst)?);
+    if let Some(words) = by_place(arguments, threads, inst) {
+        return Some(words);
+    }
+    let from = index(inst);
+    let [load] = from.as_slice() else { return Some(format!("{name}[...]")) };
+    let inner = by_place(arguments, threads, *load);
+    let offset = offset(arguments, threads, inst, *load);
+    Some(match (inner, offset) {
+        (Some(inner), Some(0)) => format!("{name}[{inner}]"),
+        (Some(inner), Some(k)) if k > 0 => format!("{name}[{inner} + {k}]"),
+        (Some(inner), Some(k)) => format!("{name}[{inner} - {}]", k.unsigned_abs()),
+        _ => format!("{name}[...]"),
+    })
+}
+
+/// The number of elements by which an access lies behind the element that another load's value names, if it always does.
+fn offset(arguments: &[Argument<'_>], threads: &ThreadProfile, inst: u32, load: u32) -> Option<i128> {
+    let buffer = arguments.get(accessed(arguments, threads, inst)?)?.buffer?;
+    let values = threads.values.iter().find(|v| v.inst == load)?;
+    let access = accesses(threads, inst)?;
+    let size = i128::from(buffer.element.max(1));
+    let mut found = None;
+    for (t, v) in access.threads.iter().zip(&values.threads).filter(|(t, v)| t.count > 0 && v.count > 0) {
+        let bytes = i128::from(t.first) - i128::from(buffer.address);
+        if v.changed || bytes % size != 0 {
+            return None;
+        }
+        let k = bytes / size - i128::from(ordered(v.first, 32, Number::Signed));
+        if *found.get_or_insert(k) != k {
+            return None;
+        }
+    }
+    found
+}
+
+/// The element as a function of the thread's position.
+fn by_place(arguments: &[Argument<'_>], threads: &ThreadProfile, inst: u32) -> Option<String> {
     let index = accessed(arguments, threads, inst)?;
     let name = argument(arguments, index);
     let access = accesses(threads, inst)?;
@@ -49,12 +93,12 @@ pub(super) fn element(arguments: &[Argument<'_>], threads: &ThreadProfile, inst:
     let (rise, run) = (o1 - o0, p1 - p0);
     let fits = |x: (i128, i128)| (x.1 - o0) * run == (x.0 - p0) * rise;
     if rise % (run * size) != 0 || !some.all(fits) {
-        return Some(format!("{name}[...]"));
+        return None;
     }
     let step = rise / (run * size);
     let start = o0 - p0 * rise / run;
     if start % size != 0 {
-        return Some(format!("{name}[...]"));
+        return None;
     }
     let times = match step {
         0 => return Some(format!("{name}[{}]", start / size)),

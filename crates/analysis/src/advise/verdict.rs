@@ -3,6 +3,9 @@
 use super::{Advice, Confidence, Fix, Plan, Verdict, WORTH_IT};
 use crate::words;
 
+/// Share of the launch by which a fix that was run again may save less than one that was not, and yet be preferred.
+const NEAR: f64 = 0.1;
+
 impl Plan {
     /// Ranks the fixes and gives the answer. `memory_bound` says, in words, that a launch with so many warp instructions
     /// would not be faster, if that is so. Fixes may change places: of each comes its place in the plan, with its order.
@@ -11,7 +14,7 @@ impl Plan {
         let Plan { mut advice, orders, error, .. } = self;
         let mut all: Vec<_> =
             std::mem::take(&mut advice.fixes).into_iter().zip(orders.into_iter().enumerate()).collect();
-        all.sort_by_key(|(f, _)| (std::cmp::Reverse(f.saved()), f.method));
+        all.sort_by_key(|(f, _)| rank(f));
         let (fixes, from): (Vec<Fix>, Vec<_>) = all.into_iter().unzip();
         advice.fixes = fixes;
         advice.verdict = verdict(&advice, error.as_deref(), memory_bound);
@@ -22,6 +25,11 @@ impl Plan {
     }
 }
 
+/// Fixes in order: those that save most first, those that were refuted last.
+pub(super) fn rank(fix: &Fix) -> (bool, std::cmp::Reverse<i64>, super::Method) {
+    (fix.confidence == Confidence::Refuted, std::cmp::Reverse(fix.saved()), fix.method)
+}
+
 /// Warp instructions saved by one application for one launch, its own cost paid.
 fn net(fix: &Fix) -> i64 {
     fix.saved().saturating_sub(i64::try_from(fix.cost.warp_instructions).unwrap_or(i64::MAX))
@@ -30,27 +38,33 @@ fn net(fix: &Fix) -> i64 {
 fn verdict(advice: &Advice, error: Option<&str>, memory_bound: &dyn Fn(&Fix) -> Option<String>) -> Verdict {
     if let Some(error) = error {
         return Verdict::LeaveIt {
-            why: format!("first correct the synchronisation: {error}. Figures of a faulty kernel are worth nothing."),
+            why: format!("first correct the synchronisation: {error}; figures of a faulty kernel are worth nothing"),
         };
     }
-    let worth = |saved: i64| saved as f64 >= WORTH_IT * advice.before as f64 && saved > 0;
-    let candidates = || advice.fixes.iter().enumerate().filter(|(_, f)| worth(f.saved()));
+    let whole = advice.before as f64;
+    let worth = |saved: i64| saved > 0 && saved as f64 >= WORTH_IT * whole;
+    let stands = |f: &Fix| f.confidence != Confidence::Refuted && worth(f.saved());
     // What pays within one launch first; else what pays if one order serves many.
-    let best = candidates().filter(|(_, f)| worth(net(f))).min_by_key(|(i, f)| (preference(advice, f), *i));
-    match best.or_else(|| candidates().next()) {
+    let mut list: Vec<(usize, &Fix)> =
+        advice.fixes.iter().enumerate().filter(|(_, f)| stands(f) && worth(net(f))).collect();
+    if list.is_empty() {
+        list = advice.fixes.iter().enumerate().filter(|(_, f)| stands(f)).collect();
+    }
+    let Some(most) = list.iter().map(|(_, f)| f.saved()).max() else {
+        return Verdict::LeaveIt { why: nothing(advice) };
+    };
+    // A fix that was run again counts for more than a slightly better one that was not.
+    let near = |f: &Fix| (most - f.saved()) as f64 <= NEAR * whole;
+    let confirmed = |f: &Fix| f.confidence == Confidence::Confirmed && near(f);
+    let best = list.iter().filter(|(_, f)| confirmed(f)).max_by_key(|(i, f)| (net(f), std::cmp::Reverse(*i)));
+    let best = best.or_else(|| list.iter().find(|(_, f)| f.saved() == most));
+    match best {
         Some((i, fix)) => match memory_bound(fix) {
             Some(why) => Verdict::LeaveIt { why },
-            None => Verdict::Fix(i),
+            None => Verdict::Fix(*i),
         },
         None => Verdict::LeaveIt { why: nothing(advice) },
     }
-}
-
-/// Lower is better. The most saved wins; among fixes that save nearly the same, one that was run again.
-fn preference(advice: &Advice, fix: &Fix) -> (i64, bool) {
-    // Steps of a twentieth of the launch.
-    let step = (advice.before as i64 / 20).max(1);
-    (-(fix.saved() / step), fix.confidence != Confidence::Confirmed)
 }
 
 /// Why nothing is worth a change.
@@ -65,7 +79,7 @@ fn nothing(advice: &Advice) -> String {
             words::percent(share)
         );
     }
-    match advice.fixes.iter().find(|f| f.saved() > 0) {
+    match advice.fixes.iter().find(|f| f.saved() > 0 && f.confidence != Confidence::Refuted) {
         Some(f) => format!(
             "the best that could be found ({}) saves {} of {} warp instructions, {}",
             f.title,
@@ -93,7 +107,7 @@ fn summary(advice: &Advice) -> String {
                 match fix.confidence {
                     Confidence::Confirmed => "confirmed by running it again:",
                     Confidence::Modelled => "by the model:",
-                    Confidence::Estimate => "as an estimate:",
+                    Confidence::Estimate | Confidence::Refuted => "as an estimate:",
                 },
                 words::count(fix.after()),
             );

@@ -13,12 +13,12 @@ use crate::regions::Structure;
 enum Kind {
     /// Outside loops, or the header of an outermost one: the busiest lane of each group.
     Plain,
-    /// Header of a loop inside the loop with this header: between the busiest lane's sum, and the busiest lane of each
-    /// turn if a thread's turns were all alike.
+    /// Header of a loop inside the loop with this header: from the busiest lane's sum, over the busiest lane of each
+    /// turn if a thread's turns are all alike, to the busiest lane of each turn if they are drawn anew each time.
     Nested(u32),
     /// In a loop, in every turn of it: as its header.
     Every(u32),
-    /// In a loop, in some turns: between the busiest lane's sum, and what lanes that choose independently would need.
+    /// In a loop, in some turns: from the busiest lane's sum to what lanes that choose independently would need.
     Arm(u32),
     /// In a loop, where groups rejoin one after another: as often as its predecessors.
     Join(Vec<u32>),
@@ -32,7 +32,7 @@ pub(super) struct Block {
     pub(super) length: f64,
     /// Issues counted, for the recorded threads.
     measured: f64,
-    /// Where between the two estimates the launch as it ran lay.
+    /// Where among the estimates the launch as it ran lay: 0 the lowest, 1 the middle one, 2 the highest.
     between: f64,
     /// What was counted, as a multiple of that.
     factor: f64,
@@ -121,10 +121,11 @@ pub(super) struct Estimates<'a> {
     kept: Vec<Vec<f64>>,
 }
 
-/// Two estimates of a block's issues for one warp.
+/// Estimates of a block's issues for one warp, ascending.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Pair {
+struct Issues {
     low: f64,
+    middle: f64,
     high: f64,
     /// The busiest lane of each group, whatever the kind.
     plain: f64,
@@ -143,8 +144,8 @@ impl<'a> Estimates<'a> {
         self.kept.get(block as usize).and_then(|k| k.get(warp)).copied().unwrap_or(0.0)
     }
 
-    /// Both estimates of a block for each warp.
-    fn pairs(&self, b: u32, kind: &Kind) -> Vec<Pair> {
+    /// The estimates of a block for each warp.
+    fn issues(&self, b: u32, kind: &Kind) -> Vec<Issues> {
         let row = self.row(b);
         let classes = self.classes.at(b);
         let mut groups: Vec<(u32, u32)> = Vec::new();
@@ -162,7 +163,7 @@ impl<'a> Estimates<'a> {
             }
             groups.iter().map(|g| f64::from(g.1)).sum()
         };
-        let exactly = |x: f64, plain: f64| Pair { low: x, high: x, plain };
+        let exactly = |x: f64, plain: f64| Issues { low: x, middle: x, high: x, plain };
         let warps = self.grouping.warps();
         let each = self.grouping.warps().enumerate();
         match kind {
@@ -182,7 +183,9 @@ impl<'a> Estimates<'a> {
                 warps
                     .map(|w| {
                         let low = busiest(w, &mut groups);
-                        Pair { low, high: alike(w, outer, row, &mut lanes).max(low), plain: low }
+                        let (alike, drawn) = nested(w, outer, row, &mut lanes);
+                        let middle = alike.max(low);
+                        Issues { low, middle, high: drawn.max(middle), plain: low }
                     })
                     .collect()
             }
@@ -191,7 +194,8 @@ impl<'a> Estimates<'a> {
                     let low = busiest(w, &mut groups);
                     let turns = self.kept(*h, i).max(low);
                     let missed = w.iter().map(|&t| 1.0 - f64::from(of(row, t)) / turns.max(1.0));
-                    Pair { low, high: (turns * (1.0 - missed.product::<f64>())).max(low), plain: low }
+                    let high = (turns * (1.0 - missed.product::<f64>())).max(low);
+                    Issues { low, middle: high, high, plain: low }
                 })
                 .collect(),
         }
@@ -202,14 +206,16 @@ impl<'a> Estimates<'a> {
         self.kept = vec![Vec::new(); blocks.len()];
         for &b in order {
             let Some(kind) = blocks.get(b as usize).map(|b| b.kind.clone()) else { continue };
-            let pairs = self.pairs(b, &kind);
-            let (low, high) = pairs.iter().fold((0.0, 0.0), |(l, h), p| (l + p.low, h + p.high));
+            let all = self.issues(b, &kind);
+            let mut sum = Issues::default();
+            for i in &all {
+                (sum.low, sum.middle, sum.high) = (sum.low + i.low, sum.middle + i.middle, sum.high + i.high);
+            }
             let block = &mut blocks[b as usize];
-            let room: f64 = high - low;
-            block.between = if room > 0.01 * low { ((block.measured - low) / room).clamp(0.0, 1.0) } else { 0.0 };
-            let here = low + block.between * room;
+            block.between = sum.place(block.measured);
+            let here = sum.at(block.between);
             block.factor = if here > 0.0 { block.measured / here } else { 1.0 };
-            let keep = block.kept.then(|| adjusted(block, &pairs));
+            let keep = block.kept.then(|| adjusted(block, &all));
             self.kept[b as usize] = keep.unwrap_or_default();
         }
         self.price(blocks, order, scale)
@@ -222,11 +228,11 @@ impl<'a> Estimates<'a> {
         let (mut total, mut plain) = (0.0, 0.0);
         for &b in order {
             let Some(block) = blocks.get(b as usize) else { continue };
-            let pairs = self.pairs(b, &block.kind);
-            let issues = adjusted(block, &pairs);
+            let all = self.issues(b, &block.kind);
+            let issues = adjusted(block, &all);
             let sum: f64 = issues.iter().sum();
             total += sum * block.length;
-            plain += pairs.iter().map(|p| p.plain).sum::<f64>() * block.length;
+            plain += all.iter().map(|p| p.plain).sum::<f64>() * block.length;
             price.issues[b as usize] = sum / scale;
             if block.kept {
                 self.kept[b as usize] = issues;
@@ -243,13 +249,33 @@ fn of(row: &[u32], thread: u32) -> u32 {
     row.get(thread as usize).copied().unwrap_or(0)
 }
 
-fn adjusted(block: &Block, pairs: &[Pair]) -> Vec<f64> {
-    pairs.iter().map(|p| (p.low + block.between * (p.high - p.low)) * block.factor).collect()
+impl Issues {
+    /// The estimate at a place between 0 and 2.
+    fn at(&self, between: f64) -> f64 {
+        if between <= 1.0 {
+            self.low + between * (self.middle - self.low)
+        } else {
+            self.middle + (between - 1.0) * (self.high - self.middle)
+        }
+    }
+
+    /// The place of a count. Estimates that hardly differ have no places between them.
+    fn place(&self, count: f64) -> f64 {
+        let room = |a: f64, b: f64| (b - a > 0.01 * a).then_some(b - a);
+        if count > self.middle {
+            return 1.0 + room(self.middle, self.high).map_or(0.0, |r| ((count - self.middle) / r).min(1.0));
+        }
+        room(self.low, self.middle).map_or(1.0, |r| ((count - self.low) / r).clamp(0.0, 1.0))
+    }
 }
 
-/// Turns of a nested loop if each thread made the same number in every turn of the outer loop: in the k-th turn of the
-/// outer loop the busiest of the lanes that make so many decides.
-fn alike(warp: &[u32], outer: &[u32], inner: &[u32], lanes: &mut Vec<(u32, f64)>) -> f64 {
+fn adjusted(block: &Block, all: &[Issues]) -> Vec<f64> {
+    all.iter().map(|i| i.at(block.between) * block.factor).collect()
+}
+
+/// Turns of a nested loop: in the k-th turn of the outer loop the busiest of the lanes that make so many decides. First if
+/// each thread makes the same number in every turn of the outer loop, then if it draws a new one each time.
+fn nested(warp: &[u32], outer: &[u32], inner: &[u32], lanes: &mut Vec<(u32, f64)>) -> (f64, f64) {
     lanes.clear();
     lanes.extend(
         warp.iter()
@@ -258,11 +284,61 @@ fn alike(warp: &[u32], outer: &[u32], inner: &[u32], lanes: &mut Vec<(u32, f64)>
             .map(|(o, i)| (o, f64::from(i) / f64::from(o))),
     );
     lanes.sort_by_key(|l| Reverse(l.0));
-    let (mut sum, mut most) = (0.0, 0.0f64);
+    let (mut alike, mut drawn, mut most) = (0.0, 0.0, 0.0f64);
     for (i, &(turns, mean)) in lanes.iter().enumerate() {
         most = most.max(mean);
         let next = lanes.get(i + 1).map_or(0, |l| l.0);
-        sum += f64::from(turns - next) * most;
+        if turns > next {
+            let times = f64::from(turns - next);
+            alike += times * most;
+            drawn += times * busiest_draw(&lanes[..=i]);
+        }
     }
-    sum
+    (alike, drawn)
+}
+
+/// Expected maximum of numbers that lanes draw, each a geometric variable with the lane's mean: "again until it works".
+fn busiest_draw(lanes: &[(u32, f64)]) -> f64 {
+    /// Where the tail is too thin to matter.
+    const THIN: f64 = 1e-4;
+    let at_least = |j: f64, mean: f64| {
+        if mean < 1.0 { if j > 1.0 { 0.0 } else { mean } } else { (1.0 - 1.0 / mean).powf(j - 1.0) }
+    };
+    let (mut sum, mut j) = (0.0, 1.0f64);
+    loop {
+        // Large numbers in strides that are small beside them.
+        let stride = (j / 16.0).floor().max(1.0);
+        let middle = j + (stride - 1.0) / 2.0;
+        let none: f64 = lanes.iter().map(|l| 1.0 - at_least(middle, l.1)).product();
+        sum += stride * (1.0 - none);
+        j += stride;
+        if 1.0 - none < THIN || j > 1e9 {
+            return sum;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busiest_of_some_draws() {
+        // One lane draws its mean; of two with mean 2, the mean of the larger is 8/3.
+        assert!((busiest_draw(&[(1, 5.0)]) - 5.0).abs() < 0.02);
+        assert!((busiest_draw(&[(1, 2.0), (1, 2.0)]) - 8.0 / 3.0).abs() < 1e-3);
+        assert_eq!(busiest_draw(&[(1, 1.0); 32]), 1.0);
+        assert!((busiest_draw(&[(1, 0.25)]) - 0.25).abs() < 1e-9);
+        let long = busiest_draw(&[(1, 1000.0)]);
+        assert!((long - 1000.0).abs() < 10.0, "{long}");
+    }
+
+    #[test]
+    fn places_among_estimates() {
+        let i = Issues { low: 10.0, middle: 20.0, high: 40.0, plain: 10.0 };
+        for x in [10.0, 15.0, 20.0, 30.0, 40.0] {
+            assert_eq!(i.at(i.place(x)), x);
+        }
+        assert_eq!((i.place(5.0), i.place(99.0)), (0.0, 2.0));
+    }
 }

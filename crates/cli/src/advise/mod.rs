@@ -14,7 +14,7 @@ mod trial;
 use std::path::Path;
 
 use lanescope_analysis::advise::permute::Layout;
-use lanescope_analysis::advise::{self, Advice, Argument, Buffer, Confidence, Fix, Input, Number, Plan};
+use lanescope_analysis::advise::{self, Advice, Argument, Buffer, Confidence, Fix, Input, Method, Number, Plan};
 use lanescope_analysis::lint;
 use lanescope_analysis::uniformity::{Facts, Uniformity};
 use lanescope_analysis::whatif::WhatIfError;
@@ -162,7 +162,8 @@ fn tried(prepared: &Prepared, ran: &Ran, mut plan: Plan, confirm: usize, watch: 
     for (n, &i) in chosen.iter().enumerate() {
         let Some(order) = &plan.orders[i] else { continue };
         (watch.stage)(Stage::Again(n + 1, chosen.len()));
-        let trial = trial::run(prepared, ran, &arguments, &plan.layouts, order, watch.blocks)?;
+        let by_code = plan.advice.fixes[i].method == Method::AlignedBranch;
+        let trial = trial::run(prepared, ran, &arguments, &plan.layouts, order, by_code, watch.blocks)?;
         trial.apply(&mut plan.advice.fixes[i]);
         trials[i] = Some(trial);
     }
@@ -238,7 +239,13 @@ impl Trial {
                 fix.confirmed = Some(*warp_instructions);
                 fix.confidence = Confidence::Confirmed;
                 fix.caveats.push(match moved {
-                    Moved::Data => "Run again with the data in this order: all outputs are the same, bit for bit.".into(),
+                    Moved::Threads(_) if fix.method == Method::AlignedBranch => {
+                        "Run again with each thread in the place that its side has: all outputs are the same, bit for bit."
+                            .into()
+                    }
+                    Moved::Data => {
+                        "Run again with the data in this order: all outputs are the same, bit for bit.".into()
+                    }
                     Moved::Threads(why) => format!(
                         "The data cannot simply change places ({why}). Let each thread take its index from an array \
                          instead (`i = order[blockIdx.x * blockDim.x + threadIdx.x]`, one more load): run again that \
@@ -246,11 +253,14 @@ impl Trial {
                     ),
                 });
             }
-            Trial::Differs { warp_instructions, what } => fix.caveats.push(format!(
-                "Run again in this order it issues {} warp instructions, but the outputs are not the same: {what}. So it \
-                 is not confirmed.",
-                words::count(*warp_instructions)
-            )),
+            Trial::Differs { warp_instructions, what } => {
+                fix.confidence = Confidence::Refuted;
+                fix.caveats.push(format!(
+                    "Run again in this order it issues {} warp instructions, but the outputs are not the same: {what}. So \
+                     it is not confirmed.",
+                    words::count(*warp_instructions)
+                ));
+            }
             Trial::Refused { why } => fix.caveats.push(format!("It could not be run again: {why}.")),
         }
     }

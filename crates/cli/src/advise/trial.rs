@@ -8,7 +8,7 @@ use lanescope_analysis::words;
 use lanescope_ir::op::memory::{MemoryOp, Space};
 use lanescope_ir::op::warp::{SpecialReg, WarpOp};
 use lanescope_ir::{Kernel, Op};
-use lanescope_sim::Progress;
+use lanescope_sim::{Progress, ThreadRequest};
 
 use crate::run::{Prepared, Ran, RunError};
 
@@ -59,22 +59,29 @@ pub(super) fn with_data(prepared: &Prepared, data: &Permuted) -> Prepared {
     again
 }
 
-/// Runs it in another order: with the data moved, and if the outputs then differ, with the threads' indices moved.
+/// Runs it in another order: with the data moved, and if the outputs then differ, with the threads' indices moved; only so
+/// if the order is to come from other code (`by_code`).
 pub(super) fn run(
     prepared: &Prepared,
     ran: &Ran,
     arguments: &[Argument<'_>],
     layouts: &[Layout],
     order: &[u32],
+    by_code: bool,
     progress: Option<Progress<'_>>,
 ) -> Result<Trial, RunError> {
     let moved = permute(arguments, layouts, order);
     let (count, why) = match &moved {
-        Ok(data) => match with_data(prepared, data).run(progress) {
+        _ if by_code => (None, String::new()),
+        Ok(data) => match with_data(prepared, data).recording(ThreadRequest::default()).run(progress) {
             Ok(again) => {
                 let count = again.profile().totals().inst_executed;
                 match difference(ran, &again, &|i, after| restore(arguments, layouts, order, i, after).ok()) {
-                    None => return Ok(Trial::Same { warp_instructions: count, moved: Moved::Data }),
+                    None if same_work(ran, &again, order) => {
+                        return Ok(Trial::Same { warp_instructions: count, moved: Moved::Data });
+                    }
+                    // Moved data that did not move the work are no proof of anything.
+                    None => (None, "its place, not its data, decides what a thread does".into()),
                     Some(what) => (Some(count), what),
                 }
             }
@@ -108,6 +115,19 @@ pub(super) fn run(
         }
         Err(other) => Err(other),
     }
+}
+
+/// Whether each position did what the thread did that it was to play. Where lanes vote, a lane's turns are those of its
+/// warp; there nothing can be compared.
+fn same_work(before: &Ran, after: &Ran, order: &[u32]) -> bool {
+    let votes = |i: &lanescope_ir::Instruction| matches!(i.op, Op::Warp(WarpOp::Vote { .. } | WarpOp::Reduce { .. }));
+    let (Some(old), Some(new)) = (&before.outcome.threads, &after.outcome.threads) else { return false };
+    before.kernel.instructions.iter().any(votes)
+        || old
+            .executions
+            .iter()
+            .zip(&new.executions)
+            .all(|(old, new)| order.iter().zip(new).all(|(&t, n)| old.get(t as usize) == Some(n)))
 }
 
 /// The first output that is not the same, in words.

@@ -1,12 +1,16 @@
 //! The thread's index alone decides: let whole warps take a side, not lanes.
 
 use super::{Candidate, draft, place};
-use crate::advise::cx::Cx;
-use crate::advise::{Confidence, KeyKind, Method};
+use crate::advise::cx::{Caused, Cx};
+use crate::advise::{Confidence, KeyKind, Method, WORTH_IT};
 
 pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
-    let by_thread =
-        |c: &&crate::advise::cx::Caused| matches!(c.keyed.key.as_ref().map(|k| k.kind), Some(KeyKind::Thread { .. }));
+    // A guard at the end of the grid splits one warp: nothing to align.
+    let slots = cx.input.analysis.losses.slots as f64;
+    let by_thread = |c: &&Caused| {
+        let thread = matches!(c.keyed.key.as_ref().map(|k| k.kind), Some(KeyKind::Thread { .. }));
+        thread && c.keyed.lanes as f64 >= WORTH_IT * slots
+    };
     let Some(cause) = cx.causes.iter().find(by_thread) else { return };
     // Within each block: a thread's block does not change.
     let block = cx.input.threads.block_threads.max(1);
@@ -30,5 +34,5 @@ pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
     fix.caveats.push("Threads then work on other items: neighbouring threads may touch memory that lies apart.".into());
     fix.key.clone_from(&cause.keyed.key);
     fix.at = at;
-    out.push(Candidate { fix, order: None });
+    out.push(Candidate { fix, order: Some(order) });
 }

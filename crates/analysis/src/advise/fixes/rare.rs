@@ -1,5 +1,9 @@
 //! A kernel of its own for the few items that take a long path.
 
+use lanescope_ir::op::memory::{MemoryOp, Space};
+use lanescope_ir::op::warp::WarpOp;
+use lanescope_ir::{AccessProfile, Op};
+
 use super::{Candidate, draft, place};
 use crate::advise::cx::{Caused, Cx};
 use crate::advise::{Confidence, Method, cost};
@@ -9,6 +13,8 @@ use crate::words;
 
 /// Share of the items up to which a path is rare.
 const RARE: f64 = 0.25;
+/// Work of an item on the long path, as a multiple of the others'.
+const LONG: f64 = 1.5;
 
 pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
     let causes = cx.causes.iter().filter(|c| matches!(c.keyed.cause, Cause::Branch(_) | Cause::Exit(_)));
@@ -33,6 +39,17 @@ pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
     out.push(Candidate { fix, order: None });
 }
 
+/// Whether what these threads do can be left out: if they leave, they have written nothing and helped nobody.
+fn idle(cx: &Cx<'_>, threads: &[u32]) -> bool {
+    let talks = cx.input.kernel.instructions.iter().any(|i| {
+        matches!(&i.op, Op::Warp(w) if !matches!(w, WarpOp::Special { .. }))
+            || matches!(&i.op, Op::Memory(MemoryOp::Store { space: Space::Shared, .. } | MemoryOp::Copy { .. }))
+    });
+    let writes =
+        |a: &AccessProfile| a.writes && threads.iter().any(|&t| a.threads.get(t as usize).is_some_and(|x| x.count > 0));
+    !talks && !cx.input.threads.accesses.iter().any(writes)
+}
+
 /// The few threads that take the side with more work, and the price of giving them warps of their own.
 fn one<'c>(cx: &'c Cx<'_>, cause: &'c Caused) -> Option<(&'c Caused, Vec<u32>, u64)> {
     let mut ways: Vec<i64> = cause.need.iter().flatten().copied().collect();
@@ -48,8 +65,8 @@ fn one<'c>(cx: &'c Cx<'_>, cause: &'c Caused) -> Option<(&'c Caused, Vec<u32>, u
     };
     let (a, b) = (of(*low), of(*high));
     let (few, many) = if a.len() < b.len() { (a, b) } else { (b, a) };
-    let rare = few.len() as f64 <= RARE * (few.len() + many.len()) as f64 && mean(&few) > mean(&many);
-    if !rare {
+    let rare = few.len() as f64 <= RARE * (few.len() + many.len()) as f64;
+    if !rare || mean(&few) < LONG * mean(&many) || (matches!(cause.keyed.cause, Cause::Exit(_)) && !idle(cx, &many)) {
         return None;
     }
     let mut g = Grouping::default();

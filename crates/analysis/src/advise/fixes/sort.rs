@@ -3,7 +3,7 @@
 use super::{Candidate, draft, range};
 use crate::advise::cost;
 use crate::advise::cx::{Cx, Ordered};
-use crate::advise::{Confidence, KeyKind, Method};
+use crate::advise::{Confidence, KeyKind, Method, WORTH_IT};
 
 /// Sorts proposed at most.
 const SORTS: usize = 3;
@@ -13,10 +13,15 @@ const BETTER: f64 = 0.02;
 pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
     let mut taken: Vec<&Ordered> = Vec::new();
     let before = cx.before() as f64;
+    // Where the thread's index alone decides, there are no data to sort.
+    let data = cx.causes.iter().any(|c| {
+        let by_thread = matches!(c.keyed.key.as_ref().map(|k| k.kind), Some(KeyKind::Thread { .. }) | None);
+        !by_thread && c.keyed.lanes as f64 >= WORTH_IT * cx.input.analysis.losses.slots as f64
+    });
     // Data that are there before the launch first, then what only a run shows; of each the cheapest.
     let mut list: Vec<&Ordered> = cx.orders.iter().collect();
     list.sort_by_key(|o| (rank(o.key.kind), o.price));
-    for o in list {
+    for o in list.into_iter().filter(|o| o.key.kind != KeyKind::Work || data) {
         let better = |t: &&Ordered| (t.price as f64) - (o.price as f64) > BETTER * before;
         if taken.len() < SORTS && taken.iter().all(better) && (o.price as f64) < before {
             taken.push(o);

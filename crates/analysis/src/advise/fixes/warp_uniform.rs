@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use lanescope_ir::Op;
 use lanescope_ir::op::memory::MemoryOp;
 
-use super::{Candidate, blocks_of, draft, issued, place, uneven, whole};
+use super::{Candidate, blocks_of, draft, place, uneven, whole};
 use crate::advise::cx::Cx;
 use crate::advise::{Confidence, Method};
 use crate::slice::SourceKind;
@@ -33,14 +33,16 @@ pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
         if issues(header) <= 0.0 {
             continue;
         }
-        // One turn for each warp that comes there.
-        let turn: f64 = inside.iter().filter(|&&b| issues(b) > 0.0).map(|&b| cx.model.length(b)).sum();
+        // One turn for each warp that comes there, and what is around the loop once: nobody is late any more.
         let all: Vec<u32> = (0..cx.model.threads() as u32).collect();
-        let row = cx.model.executions(header);
-        let warps =
-            cx.model.grouping(&all).warps().filter(|w| w.iter().any(|&t| row.get(t as usize) > Some(&0))).count();
+        let grouping = cx.model.grouping(&all);
+        let come = |b: u32| {
+            let row = cx.model.executions(b);
+            grouping.warps().filter(|w| w.iter().any(|&t| row.get(t as usize) > Some(&0))).count() as f64
+        };
         let share = cx.model.threads() as f64 / cx.input.threads.of.max(1) as f64;
-        let predicted = whole(cx.before() as f64 - issued(cx, &inside) + warps as f64 / share * (turn + EXTRA));
+        let once: f64 = (0..s.cfg.blocks.len() as u32).map(|b| come(b) * cx.model.length(b)).sum();
+        let predicted = whole((once + come(header) * EXTRA) / share);
         if predicted >= cx.before() {
             continue;
         }

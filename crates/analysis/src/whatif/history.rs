@@ -1,7 +1,8 @@
 //! Lanes that came to a block by different ways and have not rejoined issue it apart.
 //!
-//! Which way a thread came is told by how often it executed the blocks that lie before, in the region of a branch that
-//! split: two lanes of a warp are taken for one group if these counts agree.
+//! Which way a thread came is told by how often it executed the blocks that follow upon a branch that split, for all
+//! branches in whose region the block lies: two lanes of a warp are taken for one group if these counts agree. Branches
+//! behind which lanes have rejoined do not count.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -75,6 +76,8 @@ fn before(s: &Structure, profile: &Profile) -> Vec<BTreeSet<u32>> {
     let mut steps = 0;
     for split in splits.into_iter().take(BRANCHES) {
         let region = s.region(split.inst).blocks;
+        let Some(block) = s.cfg.block(split.inst) else { continue };
+        let ways = s.cfg.graph.successors(block);
         let mut inside = vec![false; n];
         region.iter().for_each(|&r| inside[r as usize] = true);
         for &b in &region {
@@ -98,7 +101,7 @@ fn before(s: &Structure, profile: &Profile) -> Vec<BTreeSet<u32>> {
             }
             steps += n / 8;
             let (up, down) = (walk(&back, &mut steps), walk(&s.cfg.graph, &mut steps));
-            let earlier = region.iter().filter(|&&r| up[r as usize] && !down[r as usize]);
+            let earlier = ways.iter().filter(|&&w| up.get(w as usize) == Some(&true) && !down[w as usize]);
             before[b as usize].extend(earlier);
         }
     }

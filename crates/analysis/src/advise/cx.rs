@@ -2,12 +2,16 @@
 
 use std::collections::HashSet;
 
+use lanescope_ir::Op;
+use lanescope_ir::op::memory::{MemoryOp, Space};
+use lanescope_ir::op::warp::WarpOp;
+
 use super::keys::{self, Keyed, Values, keyed};
 use super::permute::{Layout, layouts};
 use super::{Input, Key, KeyKind, KeyedCause};
 use crate::attribution::Cause;
 use crate::slice::{Slice, Slicer};
-use crate::whatif::{Grouping, WhatIf, WhatIfError, stable_order};
+use crate::whatif::{Grouping, Known, WhatIf, WhatIfError, stable_order};
 
 /// Causes looked at, the most expensive first.
 const CAUSES: usize = 24;
@@ -65,9 +69,14 @@ impl<'a> Cx<'a> {
                 locksteps.push((found, slice));
             }
         }
-        let own = locksteps.iter().flat_map(|l| l.0.blocks.clone()).collect();
-        let model = WhatIf::new(input.kernel, s, input.profile, input.threads, own)?;
-        let width = f64::from(model.width());
+        let mut own: Vec<(u32, Vec<u32>)> = locksteps.iter().flat_map(|l| l.0.blocks.clone()).collect();
+        let mut executions = input.threads.executions.clone();
+        for (b, need) in &own {
+            if let Some(row) = executions.get_mut(*b as usize) {
+                row.clone_from(need);
+            }
+        }
+        let width = f64::from(input.profile.shape.warp_size.max(1));
         let mut causes = Vec::new();
         for (l, slice) in locksteps {
             let cause = Cause::Trips { branch: l.branch, header: l.header };
@@ -83,10 +92,20 @@ impl<'a> Cx<'a> {
                 voted: true,
             });
         }
-        let executions: Vec<Vec<u32>> = (0..s.cfg.blocks.len() as u32).map(|b| model.executions(b).to_vec()).collect();
+        let mut steady = Vec::new();
         for total in input.analysis.losses.causes.iter().take(CAUSES) {
-            causes.push(caused(input, &slicer, &executions, &live, total));
+            causes.push(caused(input, &slicer, &executions, &live, total, &mut steady));
         }
+        for c in &causes {
+            if let (Some(branch), Some(values)) = (c.keyed.cause.inst(), &c.values)
+                && let Some(blocks) = keys::once_for_each(input, branch, values)
+            {
+                steady.push((blocks.iter().map(|b| b.0).collect(), classes(values)));
+                own.extend(blocks);
+            }
+        }
+        let known = Known { own, steady };
+        let model = WhatIf::new(input.kernel, s, input.profile, input.threads, known)?;
         causes.sort_by(|a, b| b.keyed.lanes.cmp(&a.keyed.lanes).then(a.keyed.cause.cmp(&b.keyed.cause)));
         let layouts = layouts(input, &|inst| slicer.address(inst));
         let mut cx = Cx { input, model, causes, live, slicer, orders: Vec::new(), layouts };
@@ -117,6 +136,16 @@ impl<'a> Cx<'a> {
             g.push(&stay);
         }
         g
+    }
+
+    /// Whether lanes of a warp, or threads of a block, pass values to each other: they cannot be taken apart.
+    pub(super) fn together(&self) -> bool {
+        self.input.kernel.instructions.iter().any(|i| match &i.op {
+            Op::Warp(w) => !matches!(w, WarpOp::Special { .. } | WarpOp::Vote { .. } | WarpOp::ActiveMask { .. }),
+            Op::Memory(MemoryOp::Store { space, .. }) => *space == Space::Shared,
+            Op::Memory(MemoryOp::Copy { .. } | MemoryOp::LoadMatrix { .. } | MemoryOp::StoreMatrix { .. }) => true,
+            _ => false,
+        })
     }
 
     /// Values by which all live threads can be sorted: those without one come first.
@@ -176,17 +205,38 @@ fn pair(a: &Ordered, b: &Ordered) -> Keyed {
     keyed(a.key.kind, format!("{}, then {}", a.key.words, b.key.words), values)
 }
 
+/// Values as classes: threads without one are a class of their own.
+fn classes(values: &Values) -> Vec<u32> {
+    let mut sorted: Vec<Option<i64>> = values.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    values.iter().map(|v| sorted.binary_search(v).unwrap_or(0) as u32).collect()
+}
+
 fn caused(
     input: &Input<'_>,
     slicer: &Slicer<'_>,
     executions: &[Vec<u32>],
     live: &[bool],
     total: &crate::attribution::CauseTotal,
+    steady: &mut Vec<(Vec<u32>, Vec<u32>)>,
 ) -> Caused {
     let s = &input.analysis.structure;
     let slice = total.cause.inst().map(|i| slicer.slice(i)).unwrap_or_default();
     let need = keys::need(input, executions, total.cause, live);
     let found = need.as_ref().and_then(|need| keys::find(input, slicer, total.cause, &slice, need));
+    let explained = |k: &Keyed| !matches!(k.key.kind, KeyKind::Way { .. } | KeyKind::Trips { .. });
+    let found = match (found, &need) {
+        (Some(k), _) if explained(&k) => Some(k),
+        (found, Some(need)) => match keys::steady(input, slicer, executions, total.cause, &slice, need) {
+            Some((key, blocks)) => {
+                steady.push((blocks, classes(&key.values)));
+                Some(key)
+            }
+            None => found,
+        },
+        (found, None) => found,
+    };
     let (key, values) = found.map_or((None, None), |k| (Some(k.key), Some(k.values)));
     let header = match total.cause {
         Cause::Trips { header, .. } => s.cfg.block(header),

@@ -102,8 +102,22 @@ pub(super) fn find(
     }
     let given: Vec<(u32, Values)> =
         candidates(slice).into_iter().filter_map(|inst| Some((inst, fixed(input, inst)?))).collect();
+    // A difference that the kernel itself computes is told by its loads.
+    let computed = |values: &Values| {
+        let loads = || given.iter().filter(|g| slice.loads().any(|l| l == g.0));
+        loads().flat_map(|a| loads().map(move |b| (a, b))).find_map(|((plus, a), (minus, b))| {
+            let same = |(v, (a, b)): (&Option<i64>, (&Option<i64>, &Option<i64>))| match (v, a, b) {
+                (Some(v), Some(a), Some(b)) => *v as i32 == a.wrapping_sub(*b) as i32,
+                _ => v.is_none(),
+            };
+            (plus != minus && values.iter().zip(a.iter().zip(b)).all(same)).then_some((*plus, *minus))
+        })
+    };
     for (inst, values) in &given {
         if explains(need, values, trips) {
+            if let Some((plus, minus)) = computed(values) {
+                return Some(difference(input, slicer, plus, minus, values.clone()));
+            }
             let (kind, words) = loaded(input, slicer, slice, *inst);
             return Some(keyed(kind, words, values.clone()));
         }
@@ -113,10 +127,7 @@ pub(super) fn find(
         for (minus, b) in &loads {
             let values: Values = a.iter().zip(b).map(|(a, b)| Some(a.as_ref()?.wrapping_sub(*b.as_ref()?))).collect();
             if plus != minus && trips && explains(need, &values, true) && rises(need, &values) {
-                let name = |inst| named(input, slicer, inst).unwrap_or_else(|| "?".into());
-                let param = accessed(input.arguments, input.threads, *plus).map(|p| p as u32);
-                let kind = KeyKind::Difference { plus: *plus, minus: *minus, param };
-                return Some(keyed(kind, format!("{} - {}", name(*plus), name(*minus)), values));
+                return Some(difference(input, slicer, *plus, *minus, values));
             }
         }
     }
@@ -137,6 +148,90 @@ pub(super) fn find(
     Some(keyed(kind, text, need.clone()))
 }
 
+/// A value that tells when a thread takes the arms of a branch in a loop, where counts do not: threads with equal values
+/// take them equally often, and a warp issues them at most once for each value. With the blocks it holds for.
+pub(super) fn steady(
+    input: &Input<'_>,
+    slicer: &Slicer<'_>,
+    executions: &[Vec<u32>],
+    cause: Cause,
+    slice: &Slice,
+    need: &Values,
+) -> Option<(Keyed, Vec<u32>)> {
+    let Cause::Branch(branch) = cause else { return None };
+    let s = &input.analysis.structure;
+    let around = s.loops.innermost.get(s.cfg.block(branch)? as usize).copied().flatten()?;
+    let header = s.loops.list.get(around as usize)?.header;
+    let inside = |b: &u32| *b != header && s.loops.contains(around, *b);
+    let blocks: Vec<u32> = s.region(branch).blocks.into_iter().filter(inside).collect();
+    // The arms: not where lanes meet again.
+    let arms: Vec<u32> = blocks.iter().copied().filter(|&b| !joins(input, b)).collect();
+    let issued = |b: u32| {
+        let block = s.cfg.blocks.get(b as usize)?;
+        let sum: u64 =
+            block.instructions().filter_map(|i| input.profile.counts.get(i as usize)).map(|c| c.inst_executed).sum();
+        Some(sum as f64 / f64::from(block.len.max(1)))
+    };
+    let share = input.threads.threads as f64 / input.threads.of.max(1) as f64;
+    let measured: f64 = arms.iter().filter_map(|&b| issued(b)).sum::<f64>() * share;
+    // What the warps would issue if threads with different values never went together.
+    let apart = |class: &dyn Fn(usize) -> i64| -> f64 {
+        let (block, width) =
+            (input.threads.block_threads.max(1) as usize, input.profile.shape.warp_size.max(1) as usize);
+        let all: Vec<usize> = (0..input.threads.threads).collect();
+        let warps = all.chunks(block).flat_map(|b| b.chunks(width));
+        let mut sum = 0.0;
+        for warp in warps {
+            let mut sorted = warp.to_vec();
+            sorted.sort_by_key(|&t| class(t));
+            for part in sorted.chunk_by(|a, b| class(*a) == class(*b)) {
+                let most = |b: &u32| {
+                    executions
+                        .get(*b as usize)
+                        .map_or(0, |r| part.iter().filter_map(|&t| r.get(t)).max().copied().unwrap_or(0))
+                };
+                sum += arms.iter().map(|b| f64::from(most(b))).sum::<f64>();
+            }
+        }
+        sum
+    };
+    if apart(&|_| 0) > UNEXPLAINED * measured {
+        return None;
+    }
+    let direct = candidates(slice);
+    let indices: Vec<u32> = slice.loads().flat_map(|l| slicer.address(l).loads().collect::<Vec<_>>()).collect();
+    for inst in direct.into_iter().chain(indices) {
+        let Some(values) = fixed(input, inst) else { continue };
+        let mut known: HashMap<i64, Option<i64>> = HashMap::new();
+        let told = values.iter().zip(need).all(|(v, n)| v.is_none_or(|v| *known.entry(v).or_insert(*n) == *n));
+        let some = (2..=values.len() / 2).contains(&known.len());
+        if told && some && measured <= FITS * apart(&|t| values.get(t).copied().flatten().unwrap_or(i64::MIN)) {
+            let (kind, words) = loaded(input, slicer, slice, inst);
+            return Some((keyed(kind, words, values), blocks));
+        }
+    }
+    None
+}
+
+/// Share of what was issued that counts alone explain at most, for there to be something to explain.
+const UNEXPLAINED: f64 = 0.9;
+/// Tolerance of what a value must account for.
+const FITS: f64 = 1.02;
+
+fn joins(input: &Input<'_>, block: u32) -> bool {
+    use lanescope_ir::op::control::ControlOp;
+    let last = input.analysis.structure.cfg.blocks.get(block as usize).map(|b| b.last() as usize);
+    let op = last.and_then(|i| input.kernel.instructions.get(i)).map(|i| &i.op);
+    matches!(op, Some(Op::Control(ControlOp::Sync { .. })))
+}
+
+/// The key that is the difference of two loads.
+fn difference(input: &Input<'_>, slicer: &Slicer<'_>, plus: u32, minus: u32, values: Values) -> Keyed {
+    let name = |inst| named(input, slicer, inst).unwrap_or_else(|| "?".into());
+    let param = accessed(input.arguments, input.threads, plus).map(|p| p as u32);
+    keyed(KeyKind::Difference { plus, minus, param }, format!("{} - {}", name(plus), name(minus)), values)
+}
+
 /// The element that a load reads, in words.
 fn named(input: &Input<'_>, slicer: &Slicer<'_>, load: u32) -> Option<String> {
     element(input.arguments, input.threads, load, &|inst| slicer.address(inst).loads().collect())
@@ -146,7 +241,8 @@ fn named(input: &Input<'_>, slicer: &Slicer<'_>, load: u32) -> Option<String> {
 fn loaded(input: &Input<'_>, slicer: &Slicer<'_>, slice: &Slice, inst: u32) -> (KeyKind, String) {
     let name = |load| named(input, slicer, load);
     let param = |load| accessed(input.arguments, input.threads, load).map(|p| p as u32);
-    if slice.loads().any(|l| l == inst) {
+    let loads = accessed(input.arguments, input.threads, inst).is_some();
+    if loads || slice.loads().any(|l| l == inst) {
         let text = name(inst).unwrap_or_else(|| format!("the load at {}", words::place(input.kernel, inst)));
         return (KeyKind::Load { inst, param: param(inst) }, text);
     }
@@ -274,6 +370,37 @@ pub(super) fn lockstep(input: &Input<'_>, slicer: &Slicer<'_>, header: u32, slic
         return Some(Lockstep { branch: slice.inst, header, own, blocks, wasted, key: keyed(kind, words, values) });
     }
     None
+}
+
+/// The loop around a branch, if its warps turn once for each different value among their lanes ("for each expert that a lane
+/// wants"): executions of its blocks that each thread needs alone.
+pub(super) fn once_for_each(input: &Input<'_>, branch: u32, values: &Values) -> Option<Vec<(u32, Vec<u32>)>> {
+    let s = &input.analysis.structure;
+    let around = s.loops.innermost.get(s.cfg.block(branch)? as usize).copied().flatten()?;
+    let header = s.loops.list.get(around as usize)?.header;
+    let turns = input.threads.executions.get(header as usize)?;
+    let (block, width) = (input.threads.block_threads.max(1) as usize, input.profile.shape.warp_size.max(1) as usize);
+    let mut some = false;
+    for (t, v) in turns.chunks(block).zip(values.chunks(block)) {
+        for (t, v) in t.chunks(width).zip(v.chunks(width)) {
+            let mut different: Vec<i64> = v.iter().flatten().copied().collect();
+            different.sort_unstable();
+            different.dedup();
+            let n = different.len() as u32;
+            if t.iter().any(|&t| t != n) {
+                return None;
+            }
+            some |= n > 1;
+        }
+    }
+    let own = |b: u32| {
+        let row = input.threads.executions.get(b as usize)?;
+        // What every turn needs is needed once; what only some turns need is the thread's own.
+        let times = row.iter().zip(turns).find(|(_, t)| **t > 0).map(|(n, t)| n / t)?;
+        let every = row.iter().zip(turns).all(|(&n, &t)| n == times.saturating_mul(t));
+        Some((b, if every { row.iter().map(|&n| if n > 0 { times } else { 0 }).collect() } else { row.clone() }))
+    };
+    some.then(|| (0..s.cfg.blocks.len() as u32).filter(|&b| s.loops.contains(around, b)).filter_map(own).collect())
 }
 
 /// `(a, b)` such that each warp makes `a * (its largest value) + b` turns, or none.

@@ -116,6 +116,8 @@ pub(super) fn order(s: &Structure, blocks: &[Block]) -> Vec<u32> {
 pub(super) struct Estimates<'a> {
     executions: &'a [Vec<u32>],
     classes: &'a Classes,
+    /// For each block, the steady classes by thread.
+    steady: Vec<Option<&'a [u32]>>,
     grouping: &'a Grouping,
     /// Adjusted issues by warp, of blocks that others rest on.
     kept: Vec<Vec<f64>>,
@@ -132,8 +134,13 @@ struct Issues {
 }
 
 impl<'a> Estimates<'a> {
-    pub(super) fn new(executions: &'a [Vec<u32>], classes: &'a Classes, grouping: &'a Grouping) -> Self {
-        Estimates { executions, classes, grouping, kept: Vec::new() }
+    pub(super) fn new(
+        executions: &'a [Vec<u32>],
+        classes: &'a Classes,
+        steady: Vec<Option<&'a [u32]>>,
+        grouping: &'a Grouping,
+    ) -> Self {
+        Estimates { executions, classes, steady, grouping, kept: Vec::new() }
     }
 
     fn row(&self, block: u32) -> &'a [u32] {
@@ -149,6 +156,7 @@ impl<'a> Estimates<'a> {
         let row = self.row(b);
         let classes = self.classes.at(b);
         let mut groups: Vec<(u32, u32)> = Vec::new();
+        let mut parts: Vec<Vec<u32>> = Vec::new();
         let busiest = |warp: &[u32], groups: &mut Vec<(u32, u32)>| -> f64 {
             let Some(classes) = classes else {
                 return warp.iter().map(|&t| of(row, t)).max().unwrap_or(0).into();
@@ -170,7 +178,7 @@ impl<'a> Estimates<'a> {
             Kind::Plain => warps
                 .map(|w| {
                     let plain = busiest(w, &mut groups);
-                    exactly(plain, plain)
+                    exactly(self.steady(b).map_or(plain, |steady| apart(w, steady, row, &mut parts)), plain)
                 })
                 .collect(),
             Kind::Every(h) => each.map(|(i, w)| exactly(self.kept(*h, i), busiest(w, &mut groups))).collect(),
@@ -183,6 +191,12 @@ impl<'a> Estimates<'a> {
                 warps
                     .map(|w| {
                         let low = busiest(w, &mut groups);
+                        if let Some(steady) = self.steady(b) {
+                            split(w, steady, &mut parts);
+                            let sum: f64 = parts.iter().map(|p| nested(p, outer, row, &mut lanes).0).sum();
+                            let high = sum.max(low);
+                            return Issues { low, middle: high, high, plain: low };
+                        }
                         let (alike, drawn) = nested(w, outer, row, &mut lanes);
                         let middle = alike.max(low);
                         Issues { low, middle, high: drawn.max(middle), plain: low }
@@ -192,13 +206,23 @@ impl<'a> Estimates<'a> {
             Kind::Arm(h) => each
                 .map(|(i, w)| {
                     let low = busiest(w, &mut groups);
-                    let turns = self.kept(*h, i).max(low);
-                    let missed = w.iter().map(|&t| 1.0 - f64::from(of(row, t)) / turns.max(1.0));
-                    let high = (turns * (1.0 - missed.product::<f64>())).max(low);
+                    let high = match self.steady(b) {
+                        Some(steady) => apart(w, steady, row, &mut parts),
+                        None => {
+                            let turns = self.kept(*h, i).max(low);
+                            let missed = w.iter().map(|&t| 1.0 - f64::from(of(row, t)) / turns.max(1.0));
+                            turns * (1.0 - missed.product::<f64>())
+                        }
+                    };
+                    let high = high.max(low);
                     Issues { low, middle: high, high, plain: low }
                 })
                 .collect(),
         }
+    }
+
+    fn steady(&self, block: u32) -> Option<&'a [u32]> {
+        self.steady.get(block as usize).copied().flatten()
     }
 
     /// Measures on the launch as it ran where each block lies; gives its price.
@@ -243,6 +267,20 @@ impl<'a> Estimates<'a> {
         price.unadjusted = whole(plain);
         price
     }
+}
+
+/// The threads of a warp by class.
+fn split(warp: &[u32], classes: &[u32], parts: &mut Vec<Vec<u32>>) {
+    let mut sorted: Vec<u32> = warp.to_vec();
+    sorted.sort_by_key(|&t| of(classes, t));
+    parts.clear();
+    parts.extend(sorted.chunk_by(|a, b| of(classes, *a) == of(classes, *b)).map(<[u32]>::to_vec));
+}
+
+/// The busiest lane of each class, added up.
+fn apart(warp: &[u32], classes: &[u32], row: &[u32], parts: &mut Vec<Vec<u32>>) -> f64 {
+    split(warp, classes, parts);
+    parts.iter().map(|p| f64::from(p.iter().map(|&t| of(row, t)).max().unwrap_or(0))).sum()
 }
 
 fn of(row: &[u32], thread: u32) -> u32 {

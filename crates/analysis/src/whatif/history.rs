@@ -2,7 +2,8 @@
 //!
 //! Which way a thread came is told by how often it executed the blocks that follow upon a branch that split, for all
 //! branches in whose region the block lies: two lanes of a warp are taken for one group if these counts agree. Branches
-//! behind which lanes have rejoined do not count.
+//! behind which lanes have rejoined do not count, nor do those of a loop that the block is in itself: there counts say
+//! nothing about one turn.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -78,9 +79,10 @@ fn before(s: &Structure, profile: &Profile) -> Vec<BTreeSet<u32>> {
         let region = s.region(split.inst).blocks;
         let Some(block) = s.cfg.block(split.inst) else { continue };
         let ways = s.cfg.graph.successors(block);
+        let around: Vec<u32> = s.loops.around(block).collect();
         let mut inside = vec![false; n];
         region.iter().for_each(|&r| inside[r as usize] = true);
-        for &b in &region {
+        for &b in region.iter().filter(|&&b| !around.iter().any(|&l| s.loops.contains(l, b))) {
             let walk = |graph: &crate::Graph, steps: &mut usize| {
                 let mut seen = vec![false; n];
                 let mut stack = vec![b];

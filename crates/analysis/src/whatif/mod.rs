@@ -8,7 +8,8 @@
 //! That is exact where lanes part once. Three things make it more, and each has a second estimate ([`estimate`]):
 //! lanes that came by different ways and have not rejoined issue a block apart ([`history`]); a nested loop rejoins after
 //! every turn of the loop around it, so its warp pays for the busiest lane of each turn; an arm inside a loop is issued in
-//! every turn in which any lane takes it. Where between the two estimates a block lies, and by what factor it misses them,
+//! every turn in which any lane takes it, and if something is known that decides when ([`Known::steady`]), threads that it
+//! tells apart take it at different times. Where between the two estimates a block lies, and by what factor it misses them,
 //! is measured on the launch as it ran and kept for the other groupings. The unadjusted model of the launch as it ran
 //! against what was counted is the model's stated error.
 
@@ -51,6 +52,17 @@ pub struct Price {
     pub issues: Vec<f64>,
 }
 
+/// What is known of threads beyond their counts.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Blocks whose executions are replaced by what each thread would need alone: `(block, by thread)`, for loops whose
+    /// lanes all turn as often as the busiest.
+    pub own: Vec<(u32, Vec<u32>)>,
+    /// Blocks in loops that threads of the same class execute at the same times, and others at times of their own: blocks,
+    /// and a class by thread.
+    pub steady: Vec<(Vec<u32>, Vec<u32>)>,
+}
+
 /// Prices groupings of one launch.
 #[derive(Debug)]
 pub struct WhatIf {
@@ -59,6 +71,9 @@ pub struct WhatIf {
     order: Vec<u32>,
     executions: Vec<Vec<u32>>,
     classes: history::Classes,
+    /// For each block, its steady classes as an index into `steady`.
+    steady_of: Vec<Option<u32>>,
+    steady: Vec<Vec<u32>>,
     /// Recorded threads as a share of all.
     scale: f64,
     identity: Price,
@@ -69,8 +84,7 @@ pub struct WhatIf {
 }
 
 impl WhatIf {
-    /// Prepares pricing. `own` replaces the executions of some blocks by what each thread would need alone: `(block, by
-    /// thread)`, for loops whose lanes all turn as often as the busiest.
+    /// Prepares pricing.
     ///
     /// # Errors
     /// Records that are empty, or of another kernel.
@@ -79,7 +93,7 @@ impl WhatIf {
         s: &Structure,
         profile: &Profile,
         threads: &ThreadProfile,
-        own: Vec<(u32, Vec<u32>)>,
+        known: Known,
     ) -> Result<WhatIf, WhatIfError> {
         let (found, expected) = (threads.executions.len(), s.cfg.blocks.len());
         if found != expected || threads.blocks.iter().zip(&s.cfg.blocks).any(|(a, b)| *a != b.first) {
@@ -89,7 +103,7 @@ impl WhatIf {
             return Err(WhatIfError::NoThreads);
         }
         let mut executions = threads.executions.clone();
-        for (block, need) in own {
+        for (block, need) in known.own {
             if let Some(row) = executions.get_mut(block as usize)
                 && need.len() == row.len()
             {
@@ -105,6 +119,8 @@ impl WhatIf {
             order,
             executions,
             classes,
+            steady_of: vec![None; s.cfg.blocks.len()],
+            steady: Vec::new(),
             scale,
             identity: Price::default(),
             measured: profile.totals().inst_executed,
@@ -112,9 +128,18 @@ impl WhatIf {
             block_threads: threads.block_threads,
             threads: threads.threads,
         };
+        for (blocks, classes) in known.steady.into_iter().filter(|k| k.1.len() == threads.threads) {
+            let id = model.steady.len() as u32;
+            model.steady.push(classes);
+            for b in blocks {
+                if let Some(of @ None) = model.steady_of.get_mut(b as usize) {
+                    *of = Some(id);
+                }
+            }
+        }
         let identity = model.grouping(&grouping::identity(threads.threads));
         let mut calibrated = std::mem::take(&mut model.blocks);
-        let estimates = Estimates::new(&model.executions, &model.classes, &identity);
+        let estimates = model.estimates(&identity);
         model.identity = estimates.calibrate(&mut calibrated, &model.order, model.scale);
         model.blocks = calibrated;
         Ok(model)
@@ -157,7 +182,16 @@ impl WhatIf {
 
     /// What a grouping costs. Threads may be missing; none may be in it twice.
     pub fn price(&self, grouping: &Grouping) -> Price {
-        Estimates::new(&self.executions, &self.classes, grouping).price(&self.blocks, &self.order, self.scale)
+        self.estimates(grouping).price(&self.blocks, &self.order, self.scale)
+    }
+
+    fn estimates<'a>(&'a self, grouping: &'a Grouping) -> Estimates<'a> {
+        let steady = |b: u32| {
+            let id = self.steady_of.get(b as usize).copied().flatten()?;
+            self.steady.get(id as usize).map(Vec::as_slice)
+        };
+        let steady = (0..self.steady_of.len() as u32).map(steady).collect();
+        Estimates::new(&self.executions, &self.classes, steady, grouping)
     }
 
     /// Instructions that each thread executed: its own work.

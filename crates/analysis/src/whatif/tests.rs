@@ -35,7 +35,7 @@ fn a_loop_costs_its_busiest_lane_and_its_end_once_for_each_count() {
     let t = threads(&s, rows);
     let c = vec![counts(2, 4), counts(10, 12), counts(10, 12), counts(4, 4), counts(2, 4)];
     let p = profile(c, vec![branch_counts(2, 10, 2, 8, 4)]);
-    let model = WhatIf::new(&kernel, &s, &p, &t, Vec::new()).unwrap();
+    let model = WhatIf::new(&kernel, &s, &p, &t, Known::default()).unwrap();
     // 2 bssy + 10 * 2 + 4 bsync + 2 exit
     assert_eq!((model.identity().warp_instructions, model.identity().unadjusted, model.measured()), (28, 28, 28));
     let sorted = model.grouping(&stable_order(&[Some(1), Some(5), Some(1), Some(5)]));
@@ -60,7 +60,7 @@ fn a_nested_loop_is_adjusted_by_what_was_counted() {
     // The lanes of warp 0 make 1 + 5 and 5 + 1 turns: together 10, not 6.
     let c = vec![counts(4, 8), counts(4, 8), counts(12, 16), counts(12, 16), counts(6, 8), counts(4, 8), counts(2, 4)];
     let p = profile(c, vec![branch_counts(3, 12, 2, 8, 8)]);
-    let model = WhatIf::new(&kernel, &s, &p, &t, Vec::new()).unwrap();
+    let model = WhatIf::new(&kernel, &s, &p, &t, Known::default()).unwrap();
     assert_eq!(model.measured(), 44);
     assert_eq!(model.identity().warp_instructions, 44);
     assert_eq!(model.identity().unadjusted, 4 + 4 + 8 + 8 + 4 + 4 + 2);
@@ -74,7 +74,7 @@ fn records_of_another_kernel_are_refused() {
     let s = Structure::new(&kernel);
     let p = profile(vec![counts(1, 1); 2], Vec::new());
     let other = threads(&s, vec![vec![1], vec![1], vec![1]]);
-    assert!(matches!(WhatIf::new(&kernel, &s, &p, &other, Vec::new()), Err(WhatIfError::OtherKernel { .. })));
+    assert!(matches!(WhatIf::new(&kernel, &s, &p, &other, Known::default()), Err(WhatIfError::OtherKernel { .. })));
     let none = threads(&s, vec![vec![]]);
-    assert_eq!(WhatIf::new(&kernel, &s, &p, &none, Vec::new()).unwrap_err(), WhatIfError::NoThreads);
+    assert_eq!(WhatIf::new(&kernel, &s, &p, &none, Known::default()).unwrap_err(), WhatIfError::NoThreads);
 }

@@ -10,6 +10,9 @@ const BUCKETS: u64 = 64;
 
 pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
     let given = |k: KeyKind| matches!(k, KeyKind::Load { .. } | KeyKind::Difference { .. } | KeyKind::Way { .. });
+    if cx.together() {
+        return;
+    }
     let Some(best) = cx.orders.iter().find(|o| given(o.key.kind) && (2..=BUCKETS).contains(&o.key.distinct)) else {
         return;
     };

@@ -1,8 +1,6 @@
 //! A kernel of its own for the few items that take a long path.
 
-use lanescope_ir::op::memory::{MemoryOp, Space};
-use lanescope_ir::op::warp::WarpOp;
-use lanescope_ir::{AccessProfile, Op};
+use lanescope_ir::AccessProfile;
 
 use super::{Candidate, draft, place};
 use crate::advise::cx::{Caused, Cx};
@@ -17,6 +15,9 @@ const RARE: f64 = 0.25;
 const LONG: f64 = 1.5;
 
 pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
+    if cx.together() {
+        return;
+    }
     let causes = cx.causes.iter().filter(|c| matches!(c.keyed.cause, Cause::Branch(_) | Cause::Exit(_)));
     let Some((cause, rare, predicted)) = causes.filter_map(|c| one(cx, c)).min_by_key(|x| x.2) else { return };
     if predicted >= cx.before() {
@@ -41,13 +42,9 @@ pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
 
 /// Whether what these threads do can be left out: if they leave, they have written nothing and helped nobody.
 fn idle(cx: &Cx<'_>, threads: &[u32]) -> bool {
-    let talks = cx.input.kernel.instructions.iter().any(|i| {
-        matches!(&i.op, Op::Warp(w) if !matches!(w, WarpOp::Special { .. }))
-            || matches!(&i.op, Op::Memory(MemoryOp::Store { space: Space::Shared, .. } | MemoryOp::Copy { .. }))
-    });
     let writes =
         |a: &AccessProfile| a.writes && threads.iter().any(|&t| a.threads.get(t as usize).is_some_and(|x| x.count > 0));
-    !talks && !cx.input.threads.accesses.iter().any(writes)
+    !cx.input.threads.accesses.iter().any(writes)
 }
 
 /// The few threads that take the side with more work, and the price of giving them warps of their own.

@@ -27,7 +27,7 @@ pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
     limits.pop();
     let step = limits.len().div_ceil(LIMITS).max(1);
     let at = cause.keyed.cause.inst();
-    let shares = (!cause.voted).then(|| sub_warp::Shared::new(cx, cause, l)).flatten();
+    let shares = (!cause.voted && !cx.together()).then(|| sub_warp::Shared::new(cx, cause, l)).flatten();
     let mut best: Option<(u64, i64, u64)> = None;
     for &limit in limits.iter().step_by(step) {
         let long: Vec<u32> = need.iter().filter(|n| n.1 > limit).map(|n| n.0).collect();

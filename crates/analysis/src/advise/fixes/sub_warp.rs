@@ -55,6 +55,9 @@ impl Shared {
 }
 
 pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
+    if cx.together() {
+        return;
+    }
     let Some((cause, l)) = uneven(cx).find(|c| !c.0.voted) else { return };
     let Some(shared) = Shared::new(cx, cause, l) else { return };
     let items: Vec<u32> = (0u32..).zip(&cause.need).filter(|(_, n)| n.is_some()).map(|(t, _)| t).collect();

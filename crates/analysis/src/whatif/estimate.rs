@@ -203,21 +203,20 @@ impl<'a> Estimates<'a> {
                     })
                     .collect()
             }
-            Kind::Arm(h) => each
-                .map(|(i, w)| {
+            Kind::Arm(h) => {
+                let turns_of = self.row(*h);
+                let mut lanes = Vec::new();
+                each.map(|(i, w)| {
                     let low = busiest(w, &mut groups);
                     let high = match self.steady(b) {
                         Some(steady) => apart(w, steady, row, &mut parts),
-                        None => {
-                            let turns = self.kept(*h, i).max(low);
-                            let missed = w.iter().map(|&t| 1.0 - f64::from(of(row, t)) / turns.max(1.0));
-                            turns * (1.0 - missed.product::<f64>())
-                        }
+                        None => any_lane(w, turns_of, row, self.kept(*h, i), &mut lanes),
                     };
                     let high = high.max(low);
                     Issues { low, middle: high, high, plain: low }
                 })
-                .collect(),
+                .collect()
+            }
         }
     }
 
@@ -309,6 +308,24 @@ impl Issues {
 
 fn adjusted(block: &Block, all: &[Issues]) -> Vec<f64> {
     all.iter().map(|i| i.at(block.between) * block.factor).collect()
+}
+
+/// Turns in which any lane takes an arm, if each lane draws in each of its turns whether it does. In the k-th turn those
+/// lanes draw that make so many. `turns` is what the warp is taken to make.
+fn any_lane(warp: &[u32], outer: &[u32], inner: &[u32], turns: f64, lanes: &mut Vec<(u32, f64)>) -> f64 {
+    lanes.clear();
+    let share = |o: u32, i: u32| (f64::from(i) / f64::from(o)).min(1.0);
+    lanes.extend(warp.iter().map(|&t| (of(outer, t), of(inner, t))).filter(|l| l.0 > 0).map(|(o, i)| (o, share(o, i))));
+    lanes.sort_by_key(|l| Reverse(l.0));
+    let (mut sum, mut none) = (0.0, 1.0);
+    for (i, &(n, p)) in lanes.iter().enumerate() {
+        none *= 1.0 - p;
+        let next = lanes.get(i + 1).map_or(0, |l| l.0);
+        sum += f64::from(n - next) * (1.0 - none);
+    }
+    // A warp that rejoins in between makes more turns than any of its lanes.
+    let most = lanes.first().map_or(0, |l| l.0);
+    if f64::from(most) < turns { sum * turns / f64::from(most.max(1)) } else { sum }
 }
 
 /// Turns of a nested loop: in the k-th turn of the outer loop the busiest of the lanes that make so many decides. First if

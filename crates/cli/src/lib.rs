@@ -4,7 +4,7 @@
 //! and analyses its counters, [`compile`] calls the compilers that make machine code of CUDA C++ and PTX,
 //! [`constants`] makes constant bank 0,
 //! [`advise`] says what to do about a launch, [`levels`] puts PTX and SASS side by side, [`check`] tells what can be told without running, [`survey`] counts where
-//! lanes rejoin in any amount of machine code, [`output`] writes files, [`disasm`] prints SASS. Reports are in
+//! lanes rejoin in any amount of machine code, [`gpus`] has the figures of GPUs, [`output`] writes files, [`disasm`] prints SASS. Reports are in
 //! `lanescope_report`.
 
 pub mod advise;
@@ -14,6 +14,7 @@ pub mod constants;
 pub mod diagnostics;
 pub mod disasm;
 pub mod dtype;
+pub mod gpus;
 pub mod html;
 pub mod launch;
 pub mod levels;

@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lanescope_analysis::lint::Hazard;
+use lanescope_analysis::roofline::{Demand, Gpu, Roofline, occupancy, roofline};
 use lanescope_analysis::{Analysis, Structure, analyse, lockstep};
-use lanescope_ir::{Kernel, LaneCounts, Profile};
+use lanescope_ir::{Kernel, LaneCounts, LaunchShape, Profile};
 use lanescope_report::{Input, Level};
 use lanescope_sim::{
     CheckLog, Failure, GlobalMemory, Launch, Model, Options, Outcome, Progress, ThreadRequest, Trace, TraceEvent,
@@ -24,6 +25,7 @@ use lanescope_sim::{
 
 use crate::compile::{Built, Tools};
 use crate::constants::bank0;
+use crate::gpus::Gpus;
 use crate::launch::{self, LaunchError, LaunchFile, args};
 use crate::module::{self, Loaded, ModuleError, Request};
 use crate::names::demangle;
@@ -57,6 +59,10 @@ pub struct Settings {
     pub threads_profile: Option<ThreadRequest>,
     /// Which thread each position plays: see [`Options::order`].
     pub order: Option<Arc<Vec<u32>>>,
+    /// The GPU that times are estimated for; unless given, one of the code's architecture.
+    pub gpu: Option<Gpu>,
+    /// The table that the latter is taken from; the one that is built in unless given.
+    pub gpus: Option<Gpus>,
     /// Compilers for modules that are source.
     pub tools: Tools,
 }
@@ -152,6 +158,8 @@ pub struct Ran {
     pub buffers: Vec<Option<Array>>,
     /// For each argument, the address of its buffer; `None` for scalars.
     pub addresses: Vec<Option<u64>>,
+    /// The GPU that times are estimated for.
+    pub gpu: Option<GpuChoice>,
     launch: LaunchFile,
 }
 
@@ -261,6 +269,16 @@ impl Prepared {
                 }
             }
         }
+        let assumed = self.settings.gpu.is_none();
+        let gpu = self.settings.gpu.clone().or_else(|| match &self.settings.gpus {
+            Some(gpus) => gpus.for_arch(&self.kernel.arch).cloned(),
+            None => Gpus::built_in().ok()?.for_arch(&self.kernel.arch).cloned(),
+        });
+        let l1 = gpu.as_ref().map(|gpu| {
+            let shape = LaunchShape { grid: self.launch.grid, block: self.launch.block, warp_size };
+            let resident = occupancy(&self.kernel, &shape, self.launch.dynamic_shared, gpu).blocks_per_sm;
+            gpu.l1_of_block(resident, self.kernel.shared_size.saturating_add(self.launch.dynamic_shared))
+        });
         let launch = Launch {
             grid: self.launch.grid,
             block: self.launch.block,
@@ -272,7 +290,7 @@ impl Prepared {
                 self.launch.dynamic_shared,
                 &args::pack(&self.kernel, &words),
             ),
-            options: Options { check: log.clone(), ..options(&self.settings, &self.kernel) },
+            options: Options { check: log.clone(), l1, ..options(&self.settings, &self.kernel) },
         };
         let mut outcome = attempt(&self.kernel, &launch, &mut memory, progress).map_err(|e| fail(&self.kernel, e))?;
         count_once(&self.kernel, &mut outcome.profile);
@@ -300,12 +318,29 @@ impl Prepared {
             hazards,
             buffers,
             addresses,
+            gpu: gpu.map(|gpu| GpuChoice { gpu, assumed }),
             launch: self.launch,
         })
     }
 }
 
+/// The GPU that times are estimated for.
+#[derive(Clone, Debug)]
+pub struct GpuChoice {
+    /// Its figures.
+    pub gpu: Gpu,
+    /// Whether it was chosen by the code's architecture, because nobody named one.
+    pub assumed: bool,
+}
+
 impl Ran {
+    /// What the launch costs on its GPU: an estimate.
+    pub fn roofline(&self) -> Option<Roofline> {
+        let gpu = &self.gpu.as_ref()?.gpu;
+        let demand = Demand::new(&self.kernel, self.profile());
+        Some(roofline(&demand, &self.kernel, &self.profile().shape, self.launch.dynamic_shared, gpu))
+    }
+
     /// Counters.
     pub fn profile(&self) -> &Profile {
         &self.outcome.profile

@@ -1,6 +1,9 @@
 //! What a launch asks of the machine.
 
+use lanescope_ir::counts::BlockWork;
 use lanescope_ir::{Kernel, Profile};
+
+use super::{Chain, PipeWork, pipe};
 
 /// What a launch asks of the machine: made from a profile, or from what a fix is expected to leave of it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,6 +16,8 @@ pub struct Demand {
     pub sectors: u64,
     /// Sectors that the same lanes would need with neighbouring addresses.
     pub sectors_ideal: u64,
+    /// Of `sectors`, those that a modelled first-level cache does not have, if one was modelled.
+    pub sectors_missed: Option<u64>,
     /// Bytes of global memory that the launch touches at all, by whole sectors, if it is known.
     pub distinct_bytes: Option<u64>,
     /// Issues of instructions that access global memory.
@@ -21,43 +26,68 @@ pub struct Demand {
     pub shared_wavefronts: u64,
     /// Passes that would be needed without bank conflicts.
     pub shared_wavefronts_ideal: u64,
+    /// Warp instructions by execution unit.
+    pub pipes: PipeWork,
+    /// Pace of a warp that runs alone.
+    pub chain: Chain,
+    /// What each block does, in linear order, if it is known.
+    pub blocks: Vec<BlockWork>,
 }
 
 impl Demand {
-    /// The demand that a profile counted. What it does not hold (longest warp, distinct bytes) is left open.
-    pub fn new(_kernel: &Kernel, profile: &Profile) -> Demand {
-        let mut d = Demand::default();
-        for c in &profile.counts {
+    /// The demand that a profile counted. What it does not hold (longest warp, distinct bytes, blocks) is left open.
+    pub fn new(kernel: &Kernel, profile: &Profile) -> Demand {
+        let mut d = Demand { chain: Chain::new(kernel, profile), ..Demand::default() };
+        let mut missed = 0u64;
+        for (at, c) in profile.counts.iter().enumerate() {
             d.warp_instructions = d.warp_instructions.saturating_add(c.inst_executed);
             d.sectors = d.sectors.saturating_add(c.sectors);
             d.sectors_ideal = d.sectors_ideal.saturating_add(c.sectors_ideal);
+            missed = missed.saturating_add(c.sectors_missed);
             d.shared_wavefronts = d.shared_wavefronts.saturating_add(c.shared_wavefronts);
             d.shared_wavefronts_ideal = d.shared_wavefronts_ideal.saturating_add(c.shared_wavefronts_ideal);
             if c.sectors > 0 {
                 d.memory_requests = d.memory_requests.saturating_add(c.inst_executed);
             }
+            d.pipes.add(pipe(kernel, at as u32), c.inst_executed);
+        }
+        if let Some(reach) = &profile.reach {
+            d.longest_warp = Some(reach.longest_warp);
+            d.distinct_bytes = Some(reach.touched_sectors.saturating_mul(32));
+            d.sectors_missed = reach.l1_bytes.map(|_| missed);
+            d.blocks.clone_from(&reach.blocks);
         }
         d
     }
 
     /// The same demand with another number of warp instructions, for a fix that is predicted and not run: what is
-    /// issued shrinks or grows in proportion, what memory has to deliver stays.
+    /// issued shrinks or grows in proportion, in each block and its longest warp; what memory has to deliver stays.
     #[must_use]
     pub fn with_warp_instructions(&self, warp_instructions: u64) -> Demand {
-        let scale = |n: u64| {
-            if self.warp_instructions == 0 {
-                return n;
-            }
-            let x = u128::from(n) * u128::from(warp_instructions) / u128::from(self.warp_instructions);
-            u64::try_from(x).unwrap_or(u64::MAX)
-        };
+        if self.warp_instructions == 0 {
+            return Demand { warp_instructions, ..self.clone() };
+        }
+        let factor = warp_instructions as f64 / self.warp_instructions as f64;
+        let scale = |n: u64| (n as f64 * factor).round() as u64;
+        let blocks = self.blocks.iter().map(|b| BlockWork {
+            inst_executed: scale(b.inst_executed),
+            warp_instructions: scale(b.warp_instructions),
+            ..*b
+        });
         Demand {
             warp_instructions,
             longest_warp: self.longest_warp.map(scale),
             memory_requests: scale(self.memory_requests),
             shared_wavefronts: scale(self.shared_wavefronts),
             shared_wavefronts_ideal: scale(self.shared_wavefronts_ideal),
+            pipes: self.pipes.scaled(factor),
+            blocks: blocks.collect(),
             ..self.clone()
         }
+    }
+
+    /// The share of sectors that neighbouring addresses would not need: 0 if all accesses are coalesced.
+    pub fn scattered(&self) -> f64 {
+        if self.sectors == 0 { 0.0 } else { 1.0 - self.sectors_ideal as f64 / self.sectors as f64 }
     }
 }

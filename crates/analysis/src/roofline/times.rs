@@ -1,19 +1,24 @@
-//! How long a launch takes if one resource were the only limit.
+//! How long a launch takes: by each resource alone, and by all of them.
 
+use lanescope_ir::counts::BlockWork;
 use lanescope_ir::{Kernel, LaunchShape};
 
-use super::{Demand, Gpu, Occupancy, Range, occupancy};
+use super::queue::{Machine, Task, makespan};
+use super::{Demand, Gpu, Occupancy, Range, limits, occupancy, verdict};
+
+/// Blocks that are followed one by one; of more, neighbours are taken together.
+const FOLLOWED: usize = 1 << 16;
 
 /// What a launch is bound by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bound {
-    /// Issue slots: fewer warp instructions make it faster.
+    /// Issue slots or execution units: fewer warp instructions make it faster.
     Issue,
-    /// Memory bandwidth: fewer warp instructions do not.
+    /// Bandwidth of memory or caches: fewer warp instructions do not.
     Memory,
-    /// Latency: warps wait, and there are too few of them to fill the time.
+    /// Latency: warps wait, and there are too few of them, or one of them is too long.
     Latency,
-    /// The launch does not fill the machine.
+    /// The launch does not fill the machine, or is over before it matters.
     LaunchTooSmall,
     /// Two of them are too close to tell.
     Balanced,
@@ -26,7 +31,7 @@ impl Bound {
             Bound::Issue => "issue-bound",
             Bound::Memory => "memory-bound",
             Bound::Latency => "latency-bound",
-            Bound::LaunchTooSmall => "too small to fill the GPU",
+            Bound::LaunchTooSmall => "too small for the GPU",
             Bound::Balanced => "balanced",
         }
     }
@@ -35,11 +40,15 @@ impl Bound {
 /// One set of assumptions about what no counter says, and the times that follow. Seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scenario {
-    /// Issue slots and execution pipes.
+    /// Data comes from as far away as it may, instead of as near as it may.
+    pub far: bool,
+    /// The machine is used as badly as it may be, instead of as well.
+    pub worst: bool,
+    /// Issue slots and execution units.
     pub issue_s: f64,
-    /// Memory.
+    /// Bandwidth: the largest of device memory, L2 and first-level caches.
     pub memory_s: f64,
-    /// Waiting for results.
+    /// Waiting for results, with as many warps resident as fit, to the end of the longest.
     pub latency_s: f64,
     /// The launch itself.
     pub launch_s: f64,
@@ -56,9 +65,9 @@ pub struct Roofline {
     pub demand: Demand,
     /// Resident warps.
     pub occupancy: Occupancy,
-    /// Time if issue slots and execution pipes were the only limit.
+    /// Time if issue slots and execution units were the only limit.
     pub issue_s: Range,
-    /// Time if memory were.
+    /// Time if the bandwidth of memory and caches were.
     pub memory_s: Range,
     /// Time if waiting for results were.
     pub latency_s: Range,
@@ -68,52 +77,182 @@ pub struct Roofline {
     pub bound: Bound,
     /// That in the words for a person.
     pub verdict: String,
-    /// The cases that the ranges come from. Two rooflines of the same GPU have the same cases in the same order.
-    pub scenarios: Vec<Scenario>,
+    /// The cases that the ranges come from: near and best, near and worst, far and best, far and worst.
+    pub scenarios: [Scenario; 4],
 }
 
 /// Works out what `demand` costs on `gpu`. `kernel`, `shape` and `dynamic_shared` (bytes) decide occupancy and balance.
 pub fn roofline(demand: &Demand, kernel: &Kernel, shape: &LaunchShape, dynamic_shared: u32, gpu: &Gpu) -> Roofline {
     let occupancy = occupancy(kernel, shape, dynamic_shared, gpu);
-    let blocks: u64 = shape.grid.iter().fold(1u64, |a, &d| a.saturating_mul(d.into()));
-    let used = f64::from(gpu.sms.max(1)).min(blocks.max(1) as f64);
-    let hz = gpu.clock_mhz * 1e6;
-    let issue = demand.warp_instructions as f64 / (used * f64::from(gpu.schedulers.max(1)) * hz);
-    let distinct = demand.distinct_bytes.unwrap_or(0) as f64;
-    let all = demand.sectors as f64 * 32.0;
-    let memory = [distinct / (gpu.dram_gbs * 1e9), all / (gpu.dram_gbs * 1e9)];
-    let longest = demand.longest_warp.unwrap_or(0) as f64;
-    let scenarios: Vec<Scenario> = [0, 1]
-        .map(|k| {
-            let (memory_s, latency_s) = (memory[k], longest * [1.0, 6.0][k] / hz);
-            let launch_s = [2e-6, 4e-6][k];
-            let time_s = launch_s + issue.max(memory_s).max(latency_s);
-            Scenario { issue_s: issue, memory_s, latency_s, launch_s, time_s }
-        })
-        .to_vec();
+    let grid: u64 = shape.grid.iter().fold(1u64, |a, &d| a.saturating_mul(d.into()));
+    let launch = Launch::new(demand, grid, &occupancy, gpu);
+    let scenarios = [(false, false), (false, true), (true, false), (true, true)].map(|(f, w)| launch.scenario(f, w));
     let range = |f: fn(&Scenario) -> f64| Range::of(scenarios.iter().map(f));
-    let (issue_s, memory_s, latency_s, time_s) =
-        (range(|s| s.issue_s), range(|s| s.memory_s), range(|s| s.latency_s), range(|s| s.time_s));
-    let bound = if blocks < u64::from(gpu.sms) {
-        Bound::LaunchTooSmall
-    } else if memory_s.low > issue_s.high {
-        Bound::Memory
-    } else if issue_s.low > memory_s.high {
-        Bound::Issue
-    } else {
-        Bound::Balanced
-    };
-    let verdict = format!("{} on {}", bound.name(), gpu.name);
-    Roofline {
+    let mut roofline = Roofline {
         gpu: gpu.clone(),
         demand: demand.clone(),
         occupancy,
-        issue_s,
-        memory_s,
-        latency_s,
-        time_s,
-        bound,
-        verdict,
+        issue_s: range(|s| s.issue_s),
+        memory_s: range(|s| s.memory_s),
+        latency_s: range(|s| s.latency_s),
+        time_s: range(|s| s.time_s),
+        bound: Bound::Balanced,
+        verdict: String::new(),
         scenarios,
+    };
+    roofline.bound = verdict::bound(&roofline, grid);
+    roofline.verdict = verdict::words(&roofline, grid);
+    roofline
+}
+
+struct Launch<'a> {
+    demand: &'a Demand,
+    gpu: &'a Gpu,
+    machine: Machine,
+    blocks: Vec<BlockWork>,
+    /// Blocks of the launch that one of `blocks` stands for, in places of their own.
+    scattered: f64,
+}
+
+impl Launch<'_> {
+    fn new<'a>(demand: &'a Demand, grid: u64, occupancy: &Occupancy, gpu: &'a Gpu) -> Launch<'a> {
+        let machine = Machine {
+            sms: gpu.sms.max(1),
+            slots: occupancy.blocks_per_sm.max(1),
+            schedulers: f64::from(gpu.schedulers.max(1)),
+        };
+        let blocks = if demand.blocks.is_empty() { uniform(demand, grid) } else { demand.blocks.clone() };
+        Launch { demand, gpu, machine, blocks: together(blocks), scattered: demand.scattered() }
     }
+
+    fn scenario(&self, far: bool, worst: bool) -> Scenario {
+        let (d, gpu, k) = (self.demand, self.gpu, usize::from(worst));
+        let hz = gpu.hz().max(1.0);
+        let instructions = (d.warp_instructions as f64).max(1.0);
+        // Slots of a scheduler that an instruction takes on average, because its unit is narrower than a warp.
+        let slots = (d.pipes.cycles(gpu) * self.machine.schedulers / instructions).max(1.0) / limits::ISSUE[k];
+        let l1_sector = self.mixed([limits::L1_SECTOR[0], limits::L1_SECTOR[k]]);
+        let shared = d.shared_wavefronts as f64 / instructions;
+        let wait = self.wait(far, k);
+        let chain = |b: &BlockWork| {
+            b.warp_instructions as f64 * d.chain.cycles_per_inst * limits::PACE[k]
+                + b.warp_waits as f64 * d.chain.exposed * wait
+                + limits::BLOCK_START[k]
+        };
+        let tasks: Vec<Task> = self
+            .blocks
+            .iter()
+            .map(|b| Task {
+                issue: b.inst_executed as f64 * slots,
+                cache: b.sectors as f64 * l1_sector + b.inst_executed as f64 * shared,
+                alone: chain(b),
+            })
+            .collect();
+        let waits: Vec<Task> = tasks.iter().map(|t| Task { issue: 0.0, cache: 0.0, ..*t }).collect();
+        let used = f64::from(self.machine.sms).min(self.blocks.len().max(1) as f64);
+        let sum = |f: fn(&Task) -> f64| tasks.iter().map(f).sum::<f64>();
+        let most = |f: fn(&Task) -> f64| tasks.iter().map(f).fold(0.0, f64::max);
+        let issue = (sum(|t| t.issue) / used).max(most(|t| t.issue)) / self.machine.schedulers;
+        let cache = (sum(|t| t.cache) / used).max(most(|t| t.cache));
+        let beyond = self.dram(far, k).max(self.l2(far, k));
+        let launch_s = limits::LAUNCH_S[k];
+        Scenario {
+            far,
+            worst,
+            issue_s: issue / hz,
+            memory_s: beyond.max(cache / hz),
+            latency_s: makespan(&self.machine, &waits) / hz,
+            launch_s,
+            time_s: launch_s + beyond.max(makespan(&self.machine, &tasks) / hz),
+        }
+    }
+
+    /// Of coalesced and of scattered sectors, by their share.
+    fn mixed(&self, [coalesced, scattered]: [f64; 2]) -> f64 {
+        (1.0 - self.scattered) * coalesced + self.scattered * scattered
+    }
+
+    /// Sectors that the first-level caches pass on.
+    fn missed(&self, far: bool) -> f64 {
+        let distinct = self.distinct();
+        let missed = match self.demand.sectors_missed {
+            Some(n) => n,
+            None if far => self.demand.sectors,
+            None => 0,
+        };
+        (missed as f64).max(distinct)
+    }
+
+    fn distinct(&self) -> f64 {
+        self.demand.distinct_bytes.unwrap_or(0) as f64 / 32.0
+    }
+
+    /// Whether the data can stay in L2.
+    fn fits(&self) -> bool {
+        self.demand.distinct_bytes.is_some_and(|b| b <= self.gpu.l2_bytes)
+    }
+
+    /// Cycles that a load takes longer if the first-level cache does not have its data.
+    fn wait(&self, far: bool, k: usize) -> f64 {
+        let (l2, dram) = (limits::L2_CYCLES[k], limits::DRAM_CYCLES[k]);
+        let cold = (self.distinct() / self.missed(true).max(1.0)).min(1.0);
+        let once = cold * dram + (1.0 - cold) * l2;
+        let latency = match (self.fits(), far) {
+            (true, false) => l2,
+            (true, true) | (false, false) => once,
+            (false, true) => dram,
+        };
+        let per_request = self.demand.sectors as f64 / (self.demand.memory_requests as f64).max(1.0);
+        latency - limits::latency::L1 + per_request * self.mixed([limits::L1_SECTOR[0], limits::L1_SECTOR[k]])
+    }
+
+    fn dram(&self, far: bool, k: usize) -> f64 {
+        let sectors = match (self.fits(), far) {
+            (true, false) => 0.0,
+            (true, true) | (false, false) => self.distinct(),
+            (false, true) => self.missed(true),
+        };
+        let share = 1.0 / self.mixed([1.0 / limits::DRAM[k], 1.0 / limits::DRAM_SCATTERED[k]]);
+        sectors * 32.0 / (self.gpu.dram_gbs.max(1e-3) * 1e9 * share)
+    }
+
+    fn l2(&self, far: bool, k: usize) -> f64 {
+        let sms = f64::from(self.gpu.sms.max(1));
+        let rate = match self.gpu.l2_gbs {
+            Some(gbs) => gbs * 1e9,
+            None => limits::L2_BYTES_PER_SM[k] * sms * self.gpu.hz(),
+        };
+        let share = 1.0 / self.mixed([1.0, 1.0 / limits::L2_SCATTERED[k]]);
+        self.missed(far) * 32.0 / (rate.max(1.0) * share)
+    }
+}
+
+/// Equal blocks, where only sums are known. The longest warp is then taken to be in the middle.
+fn uniform(d: &Demand, grid: u64) -> Vec<BlockWork> {
+    let n = grid.clamp(1, FOLLOWED as u64);
+    let of = |sum: u64| sum.div_ceil(n);
+    let each = BlockWork {
+        inst_executed: of(d.warp_instructions),
+        sectors: of(d.sectors),
+        sectors_missed: of(d.sectors_missed.unwrap_or(0)),
+        warp_instructions: d.longest_warp.map_or(0, |w| w.min(of(d.warp_instructions))),
+        warp_waits: 0,
+    };
+    vec![each; n as usize]
+}
+
+/// Neighbours taken together until there are few enough: one after the other in one place.
+fn together(blocks: Vec<BlockWork>) -> Vec<BlockWork> {
+    let group = blocks.len().div_ceil(FOLLOWED).max(1);
+    if group == 1 {
+        return blocks;
+    }
+    let add = |a: BlockWork, b: &BlockWork| BlockWork {
+        inst_executed: a.inst_executed + b.inst_executed,
+        sectors: a.sectors + b.sectors,
+        sectors_missed: a.sectors_missed + b.sectors_missed,
+        warp_instructions: a.warp_instructions + b.warp_instructions,
+        warp_waits: a.warp_waits + b.warp_waits,
+    };
+    blocks.chunks(group).map(|c| c.iter().fold(BlockWork::default(), add)).collect()
 }

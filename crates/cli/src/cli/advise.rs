@@ -39,7 +39,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     let settings = Settings {
-        run: RunSettings { tools: args.tools.tools(), ..args.running.settings() },
+        run: RunSettings { tools: args.tools.tools(), ..args.running.settings()? },
         confirm: if args.no_confirm { 0 } else { args.confirm },
     };
     let blocks = Blocks::new();

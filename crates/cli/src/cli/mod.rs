@@ -4,6 +4,7 @@ mod advise;
 mod check;
 mod disasm;
 mod explain;
+mod gpu;
 mod model;
 mod run;
 mod running;

@@ -110,7 +110,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
         arch: args.running.arch.clone().filter(|_| !args.compare_levels),
         check: args.check,
         tools: args.tools.tools(),
-        ..args.running.settings()
+        ..args.running.settings()?
     };
     if args.compare_levels {
         let archs: Vec<String> =

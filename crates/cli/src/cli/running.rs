@@ -4,6 +4,8 @@ use clap::ValueEnum;
 use lanescope::run::Settings;
 use lanescope::sim::{Model, Unknown};
 
+use super::gpu;
+
 /// How to run.
 #[derive(clap::Args)]
 pub(super) struct Running {
@@ -31,12 +33,14 @@ pub(super) struct Running {
     /// Kernel to run, overriding the launch file.
     #[arg(long, value_name = "NAME")]
     pub(super) kernel: Option<String>,
+    #[command(flatten)]
+    gpu: gpu::Flags,
 }
 
 impl Running {
     /// Settings with these flags.
-    pub(super) fn settings(&self) -> Settings {
-        Settings {
+    pub(super) fn settings(&self) -> anyhow::Result<Settings> {
+        self.gpu.settings(Settings {
             threads: self.threads.map_or(0, Into::into),
             max_inst: self.max_inst,
             unknown: if self.unknown == OnUnknown::Poison { Unknown::Poison } else { Unknown::Stop },
@@ -49,7 +53,7 @@ impl Running {
             }),
             warp_size: self.warp_size,
             ..Settings::default()
-        }
+        })
     }
 }
 

@@ -11,6 +11,7 @@ pub mod attribution;
 pub mod cfg;
 pub mod dom;
 pub mod graph;
+pub mod histogram;
 pub mod lines;
 pub mod lint;
 pub mod lockstep;

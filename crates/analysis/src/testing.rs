@@ -100,5 +100,13 @@ pub(crate) fn counts(issues: u64, lanes: u64) -> LaneCounts {
 
 /// Counters of a conditional branch.
 pub(crate) fn branch_counts(inst: u32, executed: u64, divergent: u64, taken: u64, not_taken: u64) -> BranchCounts {
-    BranchCounts { inst, kind: BranchKind::Branch, executed, divergent, lanes_taken: taken, lanes_not_taken: not_taken }
+    BranchCounts {
+        inst,
+        kind: BranchKind::Branch,
+        executed,
+        divergent,
+        lanes_taken: taken,
+        lanes_not_taken: not_taken,
+        lanes_histogram: Vec::new(),
+    }
 }

@@ -3,14 +3,15 @@
 
 mod launches;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use lanescope::launch::{self, LaunchFile};
 use lanescope::run::{Prepared, Ran, RunError, Settings};
 use lanescope_analysis::Cfg;
+use lanescope_ir::op::control::ControlOp;
 use lanescope_ir::op::memory::{MemoryOp, Space};
-use lanescope_ir::{Op, ThreadProfile};
+use lanescope_ir::{BranchKind, Op, ThreadProfile};
 use lanescope_sim::{ThreadRequest, TraceRequest};
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -48,6 +49,7 @@ fn all(path: &Path, module: Option<&str>) -> Result<(), Failed> {
     let records = one.outcome.threads.as_ref().ok_or("no records")?;
     adds_up(&one, records)?;
     as_traced(&one, records)?;
+    splits(&one)?;
     accesses(&one, records)
 }
 
@@ -103,6 +105,42 @@ fn as_traced(ran: &Ran, t: &ThreadProfile) -> Result<(), Failed> {
         if lanes[..] != t.executions[block][..width as usize] {
             let ours = &t.executions[block][..width as usize];
             return Err(format!("block at {first}: traced {lanes:?}, recorded {ours:?}").into());
+        }
+    }
+    Ok(())
+}
+
+/// Histograms of lanes at splits: they add up to the splits, and where one warp is all there is, its trace has them too.
+fn splits(ran: &Ran) -> Result<(), Failed> {
+    let shape = ran.profile().shape;
+    let threads: u32 = shape.block.iter().product();
+    let trace = ran.outcome.traces.first().filter(|t| !t.cut);
+    let alone = shape.grid == [1; 3] && threads <= shape.warp_size;
+    for b in &ran.profile().branches {
+        if b.kind == BranchKind::Indirect {
+            let lanes: u64 = b.lanes_histogram.iter().map(|h| u64::from(h.0) * h.1).sum();
+            if lanes > b.lanes_taken + b.lanes_not_taken || b.lanes_histogram.is_empty() != (b.divergent == 0) {
+                return Err(format!("{b:?}").into());
+            }
+            continue;
+        }
+        if b.lanes_histogram.iter().map(|h| h.1).sum::<u64>() != b.divergent {
+            return Err(format!("not as many as splits: {b:?}").into());
+        }
+        let cond = match &ran.kernel.instructions[b.inst as usize].op {
+            Op::Control(ControlOp::Branch { cond, .. } | ControlOp::Exit { cond }) => *cond,
+            _ => continue,
+        };
+        let Some(trace) = trace.filter(|_| alone && cond.is_true()) else { continue };
+        let mut seen: BTreeMap<u32, u64> = BTreeMap::new();
+        for step in trace.steps.iter().filter(|s| s.inst == b.inst) {
+            let taken = step.executing.count();
+            if taken != 0 && taken != step.active.count() {
+                *seen.entry(taken).or_default() += 1;
+            }
+        }
+        if !seen.iter().map(|(&l, &n)| (l, n)).eq(b.lanes_histogram.iter().copied()) {
+            return Err(format!("traced {seen:?}, counted {b:?}").into());
         }
     }
     Ok(())

@@ -57,6 +57,9 @@ pub struct BranchCounts {
     pub lanes_taken: u64,
     /// Lanes that fell through.
     pub lanes_not_taken: u64,
+    /// Of the groups that split: `(lanes that took it, groups)`, ascending. Of an indirect branch `(lanes, groups into
+    /// which lanes parted)`. Empty if that was not counted.
+    pub lanes_histogram: Vec<(u32, u64)>,
 }
 
 /// Trip counts of a loop, per thread: `(trips, threads)` sorted by trips.

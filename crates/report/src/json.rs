@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use lanescope_analysis::histogram::{Histogram, What};
 use lanescope_ir::finding::Evidence;
 use lanescope_ir::{BranchKind, Kernel};
 use serde::Serialize;
 
 use crate::Input;
+
+/// Rows of a loop's histogram that are given one by one.
+const EXACT: usize = 256;
 
 /// Name and version of the format.
 pub const SCHEMA: &str = "lanescope.profile/1";
@@ -41,6 +45,8 @@ pub struct Profile<'a> {
     pub instructions: Vec<Instruction<'a>>,
     /// Branches, predicated exits and indirect branches.
     pub branches: Vec<Branch>,
+    /// Loops that ran, those that issue most first.
+    pub loops: Vec<Loop>,
     /// Findings, gravest first.
     pub findings: Vec<Finding<'a>>,
 }
@@ -103,6 +109,25 @@ pub struct Branch {
     pub divergent: u64,
     pub lanes_taken: u64,
     pub lanes_not_taken: u64,
+    /// Of the executions that split: `[lanes that took it, executions]`; of indirect branches `[lanes, groups]`. Left out
+    /// if it never split.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lanes_histogram: Vec<(u32, u64)>,
+}
+
+/// One loop that ran.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct Loop {
+    /// Of the first instruction of its header.
+    pub pc: u32,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub warp_turns: u64,
+    pub lane_turns: u64,
+    /// `[fewest turns, most turns, entries of a thread with so many]`: exact, or in ranges that double where that would be
+    /// more than 256 rows.
+    pub turns_histogram: Vec<(u64, u64, u64)>,
 }
 
 /// One finding.
@@ -169,8 +194,10 @@ pub fn profile<'a>(input: &Input<'a>) -> Profile<'a> {
                 divergent: b.divergent,
                 lanes_taken: b.lanes_taken,
                 lanes_not_taken: b.lanes_not_taken,
+                lanes_histogram: b.lanes_histogram.clone(),
             })
             .collect(),
+        loops: loops(input),
         findings: input
             .analysis
             .findings
@@ -216,6 +243,29 @@ fn instructions<'a>(input: &Input<'a>) -> Vec<Instruction<'a>> {
         });
     }
     list
+}
+
+fn loops(input: &Input<'_>) -> Vec<Loop> {
+    let rows = |header: u32| {
+        let Some(l) = input.profile.loops.iter().find(|l| l.header == header) else { return Vec::new() };
+        if l.trips.len() <= EXACT {
+            return l.trips.iter().map(|&(turns, n)| (turns, turns, n)).collect();
+        }
+        Histogram::new(What::Turns, &l.trips).buckets.iter().map(|b| (b.low, b.high, b.count)).collect()
+    };
+    let list = input.analysis.loops.iter();
+    list.map(|l| {
+        let place = location(input.kernel, l.header as usize);
+        Loop {
+            pc: pc(input.kernel, l.header),
+            file: place.map(|p| p.0.to_owned()),
+            line: place.map(|p| p.1),
+            warp_turns: l.warp_turns,
+            lane_turns: l.lane_turns,
+            turns_histogram: rows(l.header),
+        }
+    })
+    .collect()
 }
 
 fn pc(kernel: &Kernel, inst: u32) -> u32 {

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use anstyle::Style;
+use lanescope_analysis::histogram::Histogram;
 use lanescope_analysis::words::{amount, at_line, count, inlined_at, lanes, percent, share};
 use lanescope_analysis::{Line, Place};
 use lanescope_ir::{BranchKind, LaneCounts, Op, Severity};
@@ -16,6 +17,8 @@ use crate::{Input, Level};
 const WIDTH: usize = 110;
 /// Causes shown before the rest is summed up.
 const CAUSES: usize = 12;
+/// Causes whose data are shown.
+const HISTOGRAMS: usize = 3;
 /// Rules whose findings are remarks on lines or branches that need nothing.
 const FINE: [&str; 2] = ["predicated", "uniform-branch"];
 /// Remarks of that kind shown before the rest is counted.
@@ -145,6 +148,7 @@ fn causes(input: &Input<'_>, out: &mut String) {
     let mut c = Columns::new(2, &[Right, Right, Right, Left, Left, Left]);
     c.header(&["lost slots", "of all", "warp instr.", "", "cause", "instruction", "place"]);
     let mut estimate = false;
+    let mut histograms = HISTOGRAMS;
     let (shown, rest) = losses.causes.split_at(losses.causes.len().min(CAUSES));
     for total in shown {
         estimate |= total.estimate;
@@ -158,6 +162,14 @@ fn causes(input: &Input<'_>, out: &mut String) {
             (PLAIN, total.cause.inst().map(|i| instruction(input, i)).unwrap_or_default()),
             (PLAIN, total.cause.inst().map(|i| place(input, i)).unwrap_or_default()),
         ]);
+        if histograms > 0
+            && let Some(h) = Histogram::of(total.cause, input.profile)
+        {
+            histograms -= 1;
+            let mut row = vec![(PLAIN, String::new()); 4];
+            row.push((DIM, h.words()));
+            c.row(row);
+        }
     }
     if !rest.is_empty() {
         let sum: u64 = rest.iter().map(|t| t.lanes).sum();

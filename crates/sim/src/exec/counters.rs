@@ -49,6 +49,9 @@ pub(crate) struct BranchTally {
     not_taken: u64,
 }
 
+/// Bins of a histogram of lanes: 0 to 64.
+const BINS: usize = 65;
+
 /// Keeps the warp with the larger figure, of equals the first of the launch.
 fn keep(slot: &mut Option<WarpSum>, sum: WarpSum, figure: impl Fn(&WarpSum) -> u64) {
     let key = |s: &WarpSum| (figure(s), std::cmp::Reverse((s.block, s.warp)));
@@ -64,6 +67,8 @@ pub(crate) struct Counters {
     pub(crate) on: Vec<u64>,
     pub(crate) traffic: Vec<Traffic>,
     pub(crate) branches: Vec<BranchTally>,
+    /// For each branch and number of lanes, the splits in which so many took it.
+    splits: Vec<u64>,
     /// Of each select that is counted: issues, lanes for which it held, and others.
     pub(crate) selects: Vec<[u64; 3]>,
     pub(crate) trips: Vec<Trips>,
@@ -83,6 +88,7 @@ impl Counters {
             on: vec![0; n],
             traffic: vec![Traffic::default(); n],
             branches: vec![BranchTally::default(); p.branches.len()],
+            splits: vec![0; p.branches.len() * BINS],
             selects: vec![[0; 3]; p.selects.len()],
             trips: vec![Trips::default(); p.loops.headers.len()],
             extremes: Extremes::default(),
@@ -107,9 +113,25 @@ impl Counters {
         e.exited = e.exited.wrapping_sub(exited);
     }
 
-    /// One group at a branch.
+    /// One group at a branch with two ways.
     #[inline]
     pub(crate) fn branch(&mut self, at: u32, taken: u32, not_taken: u32, split: bool) {
+        if split {
+            self.split(at, taken);
+        }
+        self.tally(at, taken, not_taken, split);
+    }
+
+    /// A group split, and so many of its lanes went one way.
+    pub(crate) fn split(&mut self, at: u32, lanes: u32) {
+        if let Some(n) = self.splits.get_mut(at as usize * BINS + (lanes as usize).min(BINS - 1)) {
+            *n += 1;
+        }
+    }
+
+    /// One group at a branch.
+    #[inline]
+    pub(crate) fn tally(&mut self, at: u32, taken: u32, not_taken: u32, split: bool) {
         if let Some(b) = self.branches.get_mut(at as usize) {
             b.executed += 1;
             b.divergent += u64::from(split);
@@ -140,6 +162,7 @@ impl Counters {
         for (a, b) in self.selects.iter_mut().flatten().zip(o.selects.iter().flatten()) {
             *a += b;
         }
+        self.splits.iter_mut().zip(&o.splits).for_each(|(a, b)| *a += b);
         for (a, b) in self.branches.iter_mut().zip(&o.branches) {
             a.executed += b.executed;
             a.divergent += b.divergent;
@@ -195,14 +218,16 @@ impl Counters {
                 shared_wavefronts_ideal: self.traffic[at].wavefronts_ideal,
             });
         }
-        let branches = p.branches.iter().zip(&self.branches).filter(|(i, b)| !i.only_if_split || b.divergent != 0);
-        let branches = branches.map(|(i, b)| BranchCounts {
+        let branches = p.branches.iter().zip(&self.branches).zip(self.splits.chunks(BINS));
+        let branches = branches.filter(|((i, b), _)| !i.only_if_split || b.divergent != 0);
+        let branches = branches.map(|((i, b), splits)| BranchCounts {
             inst: i.inst,
             kind: i.kind,
             executed: b.executed,
             divergent: b.divergent,
             lanes_taken: b.taken,
             lanes_not_taken: b.not_taken,
+            lanes_histogram: (0..).zip(splits.iter().copied()).filter(|s| s.1 != 0).collect(),
         });
         let loops = p.loops.headers.iter().zip(&self.trips).map(|(&header, t)| {
             let few = t.few.iter().enumerate().filter(|(_, n)| **n != 0).map(|(trips, &n)| (trips as u64, n));

@@ -146,7 +146,11 @@ fn rare<C: Convergence>(
             let stay = r.active & !exec;
             let split = by_target.len() + usize::from(stay != 0) > 1;
             if op.counter != NONE {
-                env.counters.branch(op.counter, exec.count_ones(), stay.count_ones(), split);
+                env.counters.tally(op.counter, exec.count_ones(), stay.count_ones(), split);
+                if split {
+                    let groups = by_target.values().chain((stay != 0).then_some(&stay));
+                    groups.for_each(|g| env.counters.split(op.counter, g.count_ones()));
+                }
             }
             if inst.latch != NONE {
                 let header = env.block.cx.program.loops.headers[inst.latch as usize];

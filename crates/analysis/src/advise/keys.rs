@@ -102,21 +102,26 @@ pub(super) fn find(
     }
     let given: Vec<(u32, Values)> =
         candidates(slice).into_iter().filter_map(|inst| Some((inst, fixed(input, inst)?))).collect();
-    // A difference that the kernel itself computes is told by its loads.
+    // A difference that the kernel itself computes, perhaps less one, is told by its loads.
     let computed = |values: &Values| {
         let loads = || given.iter().filter(|g| slice.loads().any(|l| l == g.0));
         loads().flat_map(|a| loads().map(move |b| (a, b))).find_map(|((plus, a), (minus, b))| {
-            let same = |(v, (a, b)): (&Option<i64>, (&Option<i64>, &Option<i64>))| match (v, a, b) {
-                (Some(v), Some(a), Some(b)) => *v as i32 == a.wrapping_sub(*b) as i32,
+            let mut less = None;
+            let mut same = |(v, (a, b)): (&Option<i64>, (&Option<i64>, &Option<i64>))| match (v, a, b) {
+                (Some(v), Some(a), Some(b)) => {
+                    let rest = a.wrapping_sub(*b).wrapping_sub(*v) as i32;
+                    *less.get_or_insert(rest) == rest
+                }
                 _ => v.is_none(),
             };
-            (plus != minus && values.iter().zip(a.iter().zip(b)).all(same)).then_some((*plus, *minus))
+            let exact = || a.iter().zip(b).map(|(a, b)| Some(a.as_ref()?.wrapping_sub(*b.as_ref()?))).collect();
+            (plus != minus && values.iter().zip(a.iter().zip(b)).all(&mut same)).then(|| (*plus, *minus, exact()))
         })
     };
     for (inst, values) in &given {
         if explains(need, values, trips) {
-            if let Some((plus, minus)) = computed(values) {
-                return Some(difference(input, slicer, plus, minus, values.clone()));
+            if let Some((plus, minus, exact)) = computed(values) {
+                return Some(difference(input, slicer, plus, minus, exact));
             }
             let (kind, words) = loaded(input, slicer, slice, *inst);
             return Some(keyed(kind, words, values.clone()));

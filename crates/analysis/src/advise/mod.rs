@@ -56,6 +56,8 @@ pub struct Plan {
     /// What each argument holds.
     pub layouts: Vec<Layout>,
     error: Option<String>,
+    /// Threads pass values to each other: another order of theirs must be proved.
+    together: bool,
 }
 
 /// Finds what decides and what could be done, with prices.
@@ -81,7 +83,8 @@ pub fn plan(input: &Input<'_>) -> Result<Plan, WhatIfError> {
         estimate: input.estimate,
         ..Advice::default()
     };
-    Ok(Plan { advice, orders, layouts: cx.layouts, error: input.error.map(str::to_owned) })
+    let together = cx.together();
+    Ok(Plan { advice, orders, layouts: cx.layouts, error: input.error.map(str::to_owned), together })
 }
 
 /// The one answer.

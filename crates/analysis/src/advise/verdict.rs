@@ -3,6 +3,10 @@
 use super::{Advice, Confidence, Fix, Plan, Verdict, WORTH_IT};
 use crate::words;
 
+/// Of a fix that only a run could prove.
+const UNPROVED: &str =
+    "The threads of this kernel pass values to each other: whether they may change places was not proved.";
+
 /// Share of the launch by which a fix that was run again may save less than one that was not, and yet be preferred.
 const NEAR: f64 = 0.1;
 
@@ -11,7 +15,12 @@ impl Plan {
     /// would not be faster, if that is so. Fixes may change places: of each comes its place in the plan, with its order.
     #[allow(clippy::type_complexity)] // Both lists belong to the fixes.
     pub fn conclude(self, memory_bound: &dyn Fn(&Fix) -> Option<String>) -> (Advice, Vec<(usize, Option<Vec<u32>>)>) {
-        let Plan { mut advice, orders, error, .. } = self;
+        let Plan { mut advice, orders, error, together, .. } = self;
+        for (fix, order) in advice.fixes.iter_mut().zip(&orders) {
+            if together && order.is_some() && !matches!(fix.confidence, Confidence::Confirmed | Confidence::Refuted) {
+                fix.caveats.push(UNPROVED.into());
+            }
+        }
         let mut all: Vec<_> =
             std::mem::take(&mut advice.fixes).into_iter().zip(orders.into_iter().enumerate()).collect();
         all.sort_by_key(|(f, _)| rank(f));
@@ -43,7 +52,8 @@ fn verdict(advice: &Advice, error: Option<&str>, memory_bound: &dyn Fn(&Fix) -> 
     }
     let whole = advice.before as f64;
     let worth = |saved: i64| saved > 0 && saved as f64 >= WORTH_IT * whole;
-    let stands = |f: &Fix| f.confidence != Confidence::Refuted && worth(f.saved());
+    let proved = |f: &Fix| !f.caveats.iter().any(|c| c == UNPROVED);
+    let stands = |f: &Fix| proved(f) && f.confidence != Confidence::Refuted && worth(f.saved());
     // What pays within one launch first; else what pays if one order serves many.
     let mut list: Vec<(usize, &Fix)> =
         advice.fixes.iter().enumerate().filter(|(_, f)| stands(f) && worth(net(f))).collect();
@@ -79,7 +89,9 @@ fn nothing(advice: &Advice) -> String {
             words::percent(share)
         );
     }
-    match advice.fixes.iter().find(|f| f.saved() > 0 && f.confidence != Confidence::Refuted) {
+    let open =
+        |f: &&Fix| f.saved() > 0 && f.confidence != Confidence::Refuted && !f.caveats.iter().any(|c| c == UNPROVED);
+    match advice.fixes.iter().find(open) {
         Some(f) => format!(
             "the best that could be found ({}) saves {} of {} warp instructions, {}",
             f.title,

@@ -54,10 +54,16 @@ pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
             })
             .sum();
         let all: Vec<u32> = (0..cx.model.threads() as u32).collect();
-        let row = cx.model.executions(header);
-        let turns: f64 = (cx.model.grouping(&all).warps())
-            .map(|w| w.iter().filter_map(|&t| row.get(t as usize)).max().map_or(0.0, |&n| f64::from(n)))
-            .sum();
+        // A turn of the outer loop takes a flat turn even if the inner loop is passed by.
+        let (row, around_row) =
+            (cx.model.executions(header), cx.model.executions(s.loops.list[parent as usize].header));
+        let latches = &s.loops.list[parent as usize].latches;
+        let entered = latches.iter().all(|&latch| s.dom.dominates(header, latch));
+        let flat = |t: u32| {
+            let of = |row: &[u32]| row.get(t as usize).map_or(0.0, |&n| f64::from(n));
+            if entered { of(row) } else { of(row) + of(around_row) }
+        };
+        let turns: f64 = cx.model.grouping(&all).warps().map(|w| w.iter().map(|&t| flat(t)).fold(0.0, f64::max)).sum();
         let share = cx.model.threads() as f64 / cx.input.threads.of.max(1) as f64;
         let rest = cx.before() as f64 - issued(cx, &outer);
         let predicted = whole(rest + turns / share * (turn + around + CHOOSE));

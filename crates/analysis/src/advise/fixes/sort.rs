@@ -8,7 +8,7 @@ use crate::advise::{Confidence, KeyKind, Method, WORTH_IT};
 /// Sorts proposed at most.
 const SORTS: usize = 3;
 /// Share of the launch that a better but less practical key must save on top.
-const BETTER: f64 = 0.02;
+const BETTER: f64 = 0.03;
 
 pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
     let mut taken: Vec<&Ordered> = Vec::new();

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use lanescope_analysis::advise::{Advice, Confidence, Fix, Key, KeyKind, Verdict};
 use lanescope_analysis::attribution::Cause;
+use lanescope_analysis::roofline::{Range, Roofline};
 use lanescope_analysis::words::{count, percent, place, share};
 use serde::Serialize;
 
@@ -20,7 +21,7 @@ const CAUSES: usize = 4;
 const BINS: usize = 16;
 
 /// For people. At most `top` candidates are shown.
-pub fn text(input: &Input<'_>, advice: &Advice, top: usize) -> String {
+pub fn text(input: &Input<'_>, advice: &Advice, roofline: Option<&Roofline>, top: usize) -> String {
     let mut out = String::new();
     head(input, advice, &mut out);
     let style = if matches!(advice.verdict, Verdict::Fix(_)) { WARN } else { GOOD };
@@ -34,6 +35,13 @@ pub fn text(input: &Input<'_>, advice: &Advice, top: usize) -> String {
         }
         if !fix.cost.words.is_empty() {
             let _ = writeln!(out, "  - {}", wrap(&cost(fix), WIDTH, 4));
+        }
+    }
+    if let Some(r) = roofline {
+        let _ = writeln!(out, "\n{} {}", styled(HEAD, "Time:"), wrap(&r.verdict, WIDTH, 2));
+        if let Some((fix, s)) = advice.best().and_then(|f| Some((f, f.speedup?))) {
+            let text = format!("{} would make it {}, an estimate", fix.title, factor(s));
+            let _ = writeln!(out, "  {}", wrap(&text, WIDTH, 2));
         }
     }
     candidates(advice, top, &mut out);
@@ -66,6 +74,12 @@ fn head(input: &Input<'_>, advice: &Advice, out: &mut String) {
     for w in input.warnings {
         let _ = writeln!(out, "{} {}", styled(WARN, "note:"), wrap(w, WIDTH, 6));
     }
+}
+
+/// `1.2 to 1.4 times as fast`.
+fn factor(s: Range) -> String {
+    let (low, high) = (format!("{:.2}", s.low), format!("{:.2}", s.high));
+    if low == high { format!("{low} times as fast") } else { format!("{low} to {high} times as fast") }
 }
 
 fn cost(fix: &Fix) -> String {
@@ -187,7 +201,12 @@ fn histogram(key: &Key, out: &mut String) {
 }
 
 /// `lanescope.advice/1`.
-pub fn json<'a>(input: &Input<'a>, advice: &'a Advice, emitted: Option<&'a str>) -> impl Serialize + use<'a> {
+pub fn json<'a>(
+    input: &Input<'a>,
+    advice: &'a Advice,
+    roofline: Option<&'a Roofline>,
+    emitted: Option<&'a str>,
+) -> impl Serialize + use<'a> {
     let pc = |inst: Option<u32>| inst.and_then(|i| input.kernel.instructions.get(i as usize)).map(|i| i.pc);
     let line = |inst: Option<u32>| {
         let l = input.kernel.source.get(inst? as usize)?;
@@ -285,6 +304,12 @@ pub fn json<'a>(input: &Input<'a>, advice: &'a Advice, emitted: Option<&'a str>)
             })
             .collect(),
         caveats: &advice.caveats,
+        time: roofline.map(|r| TimeOut {
+            gpu: &r.gpu.name,
+            seconds: (r.time_s.low, r.time_s.high),
+            bound: r.bound.name(),
+            words: &r.verdict,
+        }),
         emitted,
     }
 }
@@ -326,7 +351,17 @@ struct Document<'a> {
     fixes: Vec<FixOut<'a>>,
     causes: Vec<CauseOut<'a>>,
     caveats: &'a [String],
+    time: Option<TimeOut<'a>>,
     emitted: Option<&'a str>,
+}
+
+/// An estimate.
+#[derive(Serialize)]
+struct TimeOut<'a> {
+    gpu: &'a str,
+    seconds: (f64, f64),
+    bound: &'static str,
+    words: &'a str,
 }
 
 #[derive(Serialize)]

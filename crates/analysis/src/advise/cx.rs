@@ -61,11 +61,9 @@ impl<'a> Cx<'a> {
         let slicer = Slicer::new(input.kernel, s, input.uniformity);
         let live = keys::live(input.threads);
         let mut locksteps = Vec::new();
-        for (header, branch) in keys::voted(input) {
-            let slice = slicer.slice(branch);
-            if slice.voted
-                && let Some(found) = keys::lockstep(input, &slicer, header, &slice)
-            {
+        for stat in &input.analysis.lockstep {
+            let slice = Slice { inst: stat.lockstep.branch, ..slicer.slice(stat.lockstep.vote) };
+            if let Some(found) = keys::lockstep(input, &slicer, stat.lockstep.header, &slice) {
                 locksteps.push((found, slice));
             }
         }

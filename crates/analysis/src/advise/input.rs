@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use lanescope_ir::{Kernel, Profile, ThreadProfile};
 
+use crate::lockstep;
 use crate::regions::Structure;
 use crate::slice::{Slice, Slicer};
 use crate::survey::Analysis;
@@ -74,7 +75,10 @@ pub struct Input<'a> {
 pub fn wanted(kernel: &Kernel, structure: &Structure, uniformity: &Uniformity) -> Vec<u32> {
     let slicer = Slicer::new(kernel, structure, uniformity);
     let mut seen = BTreeSet::new();
-    let mut list = Vec::new();
+    let mut list: Vec<u32> = Vec::new();
+    for vote in lockstep::find(kernel, structure).iter().map(|l| l.vote) {
+        list.extend(candidates(&slicer.slice(vote)).into_iter().take(VALUES).filter(|&i| seen.insert(i)));
+    }
     let undecided = |v: &Verdict| !matches!(v, Verdict::Unreachable);
     for branch in uniformity.branches.iter().filter(|b| undecided(&b.verdict) && !b.guards_trap).take(DECISIONS) {
         let slice = slicer.slice(branch.inst);

@@ -8,7 +8,6 @@ use super::input::candidates;
 use super::places::{accessed, element, ordered};
 use super::{BINS, Input, Key, KeyBin, KeyKind, Number};
 use crate::attribution::Cause;
-use crate::cfg::is_conditional;
 use crate::slice::{Slice, Slicer};
 use crate::words;
 
@@ -428,23 +427,4 @@ fn line(turns: &[u32], values: &Values, block: usize, width: usize) -> Option<(i
     let a = rise / run;
     let b = low.1 - a * low.0;
     points.iter().all(|p| (a * p.0 + b).max(0) == p.1).then_some((a, b))
-}
-
-/// The loops that end in a branch which a vote decides and which never split, with the branch.
-pub(super) fn voted(input: &Input<'_>) -> Vec<(u32, u32)> {
-    let s = &input.analysis.structure;
-    let split = |at: u32| input.profile.branches.iter().any(|b| b.inst == at && b.divergent > 0);
-    let mut list = Vec::new();
-    for stat in &input.analysis.loops {
-        let Some(block) = s.cfg.block(stat.header) else { continue };
-        let Some(l) = s.loops.list.iter().find(|l| l.header == block) else { continue };
-        for latch in &l.latches {
-            let Some(at) = s.cfg.blocks.get(*latch as usize).map(|b| b.last()) else { continue };
-            let conditional = input.kernel.instructions.get(at as usize).is_some_and(is_conditional);
-            if conditional && !split(at) {
-                list.push((stat.header, at));
-            }
-        }
-    }
-    list
 }

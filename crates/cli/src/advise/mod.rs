@@ -12,10 +12,14 @@ mod emit;
 mod trial;
 
 use std::path::Path;
+use std::sync::Arc;
 
-use lanescope_analysis::advise::permute::Layout;
-use lanescope_analysis::advise::{self, Advice, Argument, Buffer, Confidence, Fix, Input, Method, Number, Plan};
+use lanescope_analysis::advise::permute::{Layout, permute};
+use lanescope_analysis::advise::{
+    self, Advice, Argument, Buffer, Confidence, Fix, Input, Method, Number, Plan, Verdict, WORTH_IT,
+};
 use lanescope_analysis::lint;
+use lanescope_analysis::roofline::{Bound, Demand, Gain, Roofline, gain_between, roofline};
 use lanescope_analysis::uniformity::{Facts, Uniformity};
 use lanescope_analysis::whatif::WhatIfError;
 use lanescope_analysis::{Structure, words};
@@ -116,8 +120,14 @@ pub fn of_prepared(prepared: Prepared, confirm: usize, watch: &Watch<'_>) -> Res
     let values = advise::wanted(kernel, &structure, &uniformity);
     let request = ThreadRequest { values, max_bytes: 0 };
     (watch.stage)(Stage::Run);
-    let ran = prepared.clone().recording(request).run(watch.blocks)?;
     let error = fault(kernel, &structure, &uniformity, &facts);
+    let ran = prepared.clone().recording(request).run(watch.blocks).map_err(|e| match (e, &error) {
+        (RunError::Sim(mut stopped), Some(error)) => {
+            stopped.found.push_str(&format!("\n  found in the code: {error}"));
+            RunError::Sim(stopped)
+        }
+        (e, _) => e,
+    })?;
     let plan = {
         let arguments = arguments(&prepared, &ran);
         let threads = ran.outcome.threads.clone().unwrap_or_default();
@@ -168,10 +178,34 @@ fn tried(prepared: &Prepared, ran: &Ran, mut plan: Plan, confirm: usize, watch: 
         trials[i] = Some(trial);
     }
     let layouts = plan.layouts.clone();
-    let (advice, from) = plan.conclude(&|_| None);
+    let before = ran.roofline();
+    let gains: Vec<Option<Gain>> =
+        plan.advice.fixes.iter().zip(&trials).map(|(f, t)| gain(ran, before.as_ref()?, f, t.as_ref())).collect();
+    for (fix, gain) in plan.advice.fixes.iter_mut().zip(&gains) {
+        fix.speedup = gain.as_ref().map(|g| g.speedup);
+    }
+    let memory_bound = |fix: &Fix| {
+        let bound = before.as_ref().is_some_and(|r| r.bound == Bound::Memory);
+        let most = fix.speedup.map_or(f64::INFINITY, |s| s.high);
+        let words = gains.iter().flatten().find(|g| Some(g.speedup) == fix.speedup).map(|g| g.words.clone());
+        words.filter(|_| bound && most < 1.0 + WORTH_IT)
+    };
+    let (advice, from) = plan.conclude(&memory_bound);
     let orders = from.iter().map(|(i, o)| (*i, o.clone()));
     let (trials, orders) = orders.map(|(i, o)| (trials.get_mut(i).and_then(Option::take), o)).unzip();
     Ok(Tried { advice, trials, orders, layouts })
+}
+
+/// How much faster the launch gets with a fix, on its GPU.
+fn gain(ran: &Ran, before: &Roofline, fix: &Fix, trial: Option<&Trial>) -> Option<Gain> {
+    let demand = match trial {
+        Some(Trial::Same { demand, .. }) => (**demand).clone(),
+        Some(Trial::Differs { .. } | Trial::Refused { .. }) => return None,
+        None => Demand::new(&ran.kernel, ran.profile()).with_warp_instructions(fix.predicted),
+    };
+    let gpu = &ran.gpu.as_ref()?.gpu;
+    let after = roofline(&demand, &ran.kernel, &ran.profile().shape, ran.launch().dynamic_shared, gpu);
+    Some(gain_between(before, &after))
 }
 
 /// What is known of the launch before it runs.
@@ -225,9 +259,23 @@ fn nothing(ran: &Ran, error: &WhatIfError) -> Advice {
     let why = format!("nothing can be said about other orders of its threads: {error}");
     Advice {
         summary: format!("Leave it: {why}."),
-        verdict: advise::Verdict::LeaveIt { why },
+        verdict: Verdict::LeaveIt { why },
         before: ran.profile().totals().inst_executed,
         ..Advice::default()
+    }
+}
+
+impl Advised {
+    /// The launch with the best fix, if that only changes the places of data or threads and was proved.
+    pub fn fixed(&self) -> Option<Prepared> {
+        let Verdict::Fix(best) = self.advice.verdict else { return None };
+        let order = self.orders.get(best)?.as_ref()?;
+        let Some(Trial::Same { moved, .. }) = self.trials.get(best)? else { return None };
+        let arguments = arguments(&self.prepared, &self.ran);
+        match moved {
+            Moved::Data => Some(trial::with_data(&self.prepared, &permute(&arguments, &self.layouts, order).ok()?)),
+            Moved::Threads(_) => Some(self.prepared.clone().in_order(Arc::new(order.clone()))),
+        }
     }
 }
 
@@ -235,7 +283,7 @@ impl Trial {
     /// Writes the outcome into the fix.
     fn apply(&self, fix: &mut Fix) {
         match self {
-            Trial::Same { warp_instructions, moved } => {
+            Trial::Same { warp_instructions, moved, .. } => {
                 fix.confirmed = Some(*warp_instructions);
                 fix.confidence = Confidence::Confirmed;
                 fix.caveats.push(match moved {

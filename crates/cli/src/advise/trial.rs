@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lanescope_analysis::advise::Argument;
 use lanescope_analysis::advise::permute::{Layout, permute, restore};
+use lanescope_analysis::roofline::Demand;
 use lanescope_analysis::words;
 use lanescope_ir::op::memory::{MemoryOp, Space};
 use lanescope_ir::op::warp::{SpecialReg, WarpOp};
@@ -21,6 +22,8 @@ pub enum Trial {
         warp_instructions: u64,
         /// What changed places.
         moved: Moved,
+        /// What that run asked of the machine.
+        demand: Box<Demand>,
     },
     /// Some output is not.
     Differs {
@@ -78,7 +81,8 @@ pub(super) fn run(
                 let count = again.profile().totals().inst_executed;
                 match difference(ran, &again, &|i, after| restore(arguments, layouts, order, i, after).ok()) {
                     None if same_work(ran, &again, order) => {
-                        return Ok(Trial::Same { warp_instructions: count, moved: Moved::Data });
+                        let demand = Box::new(Demand::new(&again.kernel, again.profile()));
+                        return Ok(Trial::Same { warp_instructions: count, moved: Moved::Data, demand });
                     }
                     // Moved data that did not move the work are no proof of anything.
                     None => (None, "its place, not its data, decides what a thread does".into()),
@@ -102,7 +106,10 @@ pub(super) fn run(
         Ok(again) => {
             let warp_instructions = again.profile().totals().inst_executed;
             Ok(match difference(ran, &again, &|_, after| Some(after.to_vec())) {
-                None => Trial::Same { warp_instructions, moved: Moved::Threads(why) },
+                None => {
+                    let demand = Box::new(Demand::new(&again.kernel, again.profile()));
+                    Trial::Same { warp_instructions, moved: Moved::Threads(why), demand }
+                }
                 Some(what) => {
                     let talk = talks(&prepared.kernel);
                     let reason = talk.map_or(String::new(), |t| format!("; {t}"));

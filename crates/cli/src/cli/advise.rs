@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use lanescope::advise::{Settings, Stage, Watch, advise};
+use lanescope::advise::{Advised, Settings, Stage, Watch, advise};
+use lanescope::html;
 use lanescope::report;
 use lanescope::run::Settings as RunSettings;
 
@@ -31,6 +32,10 @@ pub(super) struct Args {
     /// Write the launch with its data in the best order found into DIR: launch.toml, the module and the arrays.
     #[arg(long, value_name = "DIR")]
     emit: Option<PathBuf>,
+    /// Write the advice and the report as one HTML page that needs nothing else, with the lanes of a warp before and after
+    /// the fix.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     #[command(flatten)]
     running: Running,
     #[command(flatten)]
@@ -60,12 +65,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
         }
         None => None,
     };
+    if let Some(file) = &args.html {
+        page(&advised, file)?;
+    }
     let ran = &advised.ran;
     let (warnings, sources) = (ran.warnings(), Default::default());
     let input = ran.input(&sources, &warnings);
     match args.format {
         Format::Text => {
-            print(&report::advise::text(&input, &advised.advice, args.top))?;
+            print(&report::advise::text(&input, &advised.advice, ran.roofline().as_ref(), args.top))?;
             if let Some(file) = emitted {
                 print(&format!("\nwritten: {file}\n"))?;
             }
@@ -74,10 +82,30 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
             for w in &warnings {
                 writeln!(anstream::stderr(), "note: {w}")?;
             }
-            print_json(&report::advise::json(&input, &advised.advice, emitted.as_deref()))?;
+            let roofline = ran.roofline();
+            print_json(&report::advise::json(&input, &advised.advice, roofline.as_ref(), emitted.as_deref()))?;
         }
     }
     Ok(0)
+}
+
+/// The page: the warp that loses most, and the same one with the fix.
+fn page(advised: &Advised, file: &std::path::Path) -> anyhow::Result<()> {
+    let (ran, dir) = (&advised.ran, &advised.prepared.dir);
+    let traced = html::trace_again(advised.prepared.clone(), ran, html::STEPS)?;
+    let after = match advised.fixed() {
+        Some(fixed) => Some(html::trace_again(fixed, ran, html::STEPS)?),
+        None => None,
+    };
+    let roofline = ran.roofline();
+    let content = html::Content {
+        traced: Some(&traced),
+        after: after.as_ref(),
+        advice: Some(&advised.advice),
+        roofline: roofline.as_ref(),
+        ..html::Content::new(ran, dir)
+    };
+    Ok(html::write(&content, file)?)
 }
 
 fn words(stage: Stage) -> String {

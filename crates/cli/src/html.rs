@@ -152,8 +152,14 @@ pub fn render(content: &Content<'_>) -> Result<String, HtmlError> {
         .iter()
         .map(|p| lanescope_report::printed::Printed { block: p.block, thread: p.thread, text: &p.text })
         .collect();
+    let warps = match (content.traced, ran.outcome.extremes.most_lost) {
+        (Some(_), Some(w)) if w.lost > 0 => "Of all warps, this one loses most lane slots.",
+        (Some(_), _) => "No warp loses a lane slot; this one issues most.",
+        (None, _) => "",
+    };
     let content = Page {
         before: &before,
+        warps,
         after: &after,
         advice: content.advice,
         roofline: content.roofline,

@@ -517,5 +517,13 @@ fn trace_view(trace: &Trace, title: String, warp_size: u32) -> lanescope_report:
         },
     });
     let (block, warp, lanes, steps) = (trace.block, trace.warp, trace.lanes, steps.collect());
-    lanescope_report::trace::Trace { title, block, warp, lanes, warp_size, steps, cut: trace.cut }
+    let mut view = lanescope_report::trace::Trace { title, block, warp, lanes, warp_size, steps, cut: trace.cut };
+    // A jump through a table is taken by all lanes, to different places.
+    for at in 0..view.steps.len() {
+        let ways = view.sides(at).len() as u32;
+        if let Some(step) = view.steps.get_mut(at).filter(|s| s.event == Event::Aside && ways > 1) {
+            step.event = Event::Scatter { ways };
+        }
+    }
+    view
 }

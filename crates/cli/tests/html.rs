@@ -139,6 +139,12 @@ fn the_keyboard_is_enough() {
     let text = b.text("return document.getElementById('tracks').ariaValueText");
     assert!(text.contains("split:") && text.contains("BRA"), "{text}");
     assert!(b.text("return document.getElementById('step').textContent").contains("Then: split"));
+    // The same in rows: first all lanes, then fewer and fewer.
+    b.run("document.getElementById('stretches').open = true");
+    b.frame();
+    let rows = b.run("return [...document.querySelectorAll('#stretches tbody tr')].map(r => r.cells[1].textContent)");
+    assert!(rows[0] == "32" && rows.as_array().unwrap().len() > 20, "{rows}");
+    b.run("document.getElementById('tracks').focus()");
     b.keys(&["+", "+", END, ENTER]);
     assert!(b.text("return document.querySelector('#sass .at').textContent").contains("EXIT"));
     quiet(&b);

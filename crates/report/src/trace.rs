@@ -44,6 +44,11 @@ pub enum Event {
         /// Those that took the branch.
         taken: LaneMask,
     },
+    /// Its lanes went several ways through a table.
+    Scatter {
+        /// How many.
+        ways: u32,
+    },
     /// All its lanes step aside (a YIELD, a parked group that must run first).
     Aside,
     /// It went elsewhere.
@@ -69,6 +74,7 @@ impl Event {
             Event::Step => String::new(),
             Event::Aside => "another group runs".into(),
             Event::Split { taken } => format!("split: {} of {} lanes take it", taken.count(), active.count()),
+            Event::Scatter { ways } => format!("split: {} lanes go {ways} ways", active.count()),
             Event::Jump => "jump".into(),
             Event::Exit { lanes } if lanes.count() == 1 => "1 lane leaves".into(),
             Event::Exit { lanes } => format!("{} lanes leave", lanes.count()),
@@ -100,7 +106,7 @@ pub struct Trace {
 impl Trace {
     /// How the lanes of step `at` go on: those that run next first, then those that stand elsewhere, each with where they
     /// are. More than one says that they went apart.
-    pub(crate) fn sides(&self, at: usize) -> Vec<(u32, LaneMask)> {
+    pub fn sides(&self, at: usize) -> Vec<(u32, LaneMask)> {
         let (Some(step), Some(next)) = (self.steps.get(at), self.steps.get(at + 1)) else { return Vec::new() };
         std::iter::once((next.inst, next.active))
             .chain(next.others.iter().copied())

@@ -2,7 +2,7 @@
 
 const code = data("data-code");
 const N = code.text.length, W = code.width;
-for (const name of ["issued", "threads", "lost", "off", "line", "site", "parts"]) code[name] = unfold(code[name], N);
+for (const name of ["issued", "threads", "lost", "off", "discarded", "line", "site", "parts"]) code[name] = unfold(code[name], N);
 {
   const pc = new Float64Array(N);
   let at = 0;
@@ -199,7 +199,7 @@ function explain() {
   const title = i >= 0 ? instName(i) : lineName(l);
   body.append(el("h4", {}, title));
   if (text) body.append(el("pre", {}, text.trim()));
-  const of = i >= 0 ? { issued: code.issued[i], threads: code.threads[i], lost: code.lost[i], off: code.off[i] } : l;
+  const of = i >= 0 ? { issued: code.issued[i], threads: code.threads[i], lost: code.lost[i], off: code.off[i], discarded: code.discarded[i] } : l;
   const parts = i >= 0 ? code.part_lists[code.parts[i]] : l.parts;
   if (!of.issued) {
     body.append(el("p", { class: "soft" }, "Not executed in this launch."));
@@ -209,7 +209,9 @@ function explain() {
       ["Threads per instruction", `${mean(of.threads / of.issued)} of ${W}`],
       ["Lane slots lost", `${count(of.lost)} (${percent(of.lost / (of.issued * W))})`],
       ["Predicated off", count(of.off)],
+      ...(of.discarded ? [["Worked for nothing", `${count(of.discarded)} (${percent(of.discarded / of.threads)})`]] : []),
     ]));
+    if (of.discarded) body.append(el("p", {}, "It lies in a lock-step loop: lanes that are done turn on with the others, and their results are thrown away."));
     if (i < 0 && l.hot) body.append(el("p", {}, "In a hot loop, with few lanes."));
     if (i < 0 && l.predicated) body.append(el("p", {}, "The compiler predicated the choice on this line: no branch is left here."));
     body.append(el("h4", {}, "Why lanes are missing here"));
@@ -274,7 +276,8 @@ function showInsts() {
   });
   const files = [...lostIn].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
   for (const [file, lost] of files) {
-    const name = file < 0 ? "code without line information" : code.files[file].name;
+    const same = files.filter(([other]) => other >= 0 && file >= 0 && base(code.files[other].name) === base(code.files[file].name));
+    const name = file < 0 ? "code without line information" : same.length > 1 ? code.files[file].name : base(code.files[file].name);
     $("file").append(el("option", { value: file }, files.length > 1 ? `${name}: ${count(lost)} lost` : name));
   }
   if (files.length < 2) $("file").parentNode.hidden = true;

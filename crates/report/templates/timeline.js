@@ -9,7 +9,11 @@ if (groups.length && $("timeline")) {
   const letter = n => n < 26 ? String.fromCharCode(65 + n) : `${letter(Math.floor(n / 26) - 1)}${letter(n % 26)}`;
 
   for (const track of groups.flat()) {
-    const width = track.width, bits = text => [...Array(width).keys()].map(l => Number(BigInt("0x" + text) >> BigInt(l) & 1n));
+    const width = track.width, bits = text => {
+      const low = parseInt(text.slice(-8), 16), high = parseInt(text.slice(0, -8) || "0", 16);
+      return Array.from({ length: width }, (_, l) => (l < 32 ? low >>> l : high >>> (l - 32)) & 1);
+    };
+    track.existing = bits(track.lanes).reduce((a, b) => a + b, 0);
     track.at = varints(track.inst, track.steps);
     let before = 0;
     for (let i = 0; i < track.steps; i++) {
@@ -149,8 +153,8 @@ if (groups.length && $("timeline")) {
     c.fillStyle = paint.ink;
     c.textAlign = "left";
     const when = track.when ? `${track.when === "before" ? "Before" : "After"} the fix: ` : "";
-    const left = track.cut ? ", later steps left out" : "";
-    c.fillText(`${when}${track.label}, ${plural(track.steps, "issued instruction")}${left}`, 10, top + TITLE / 2);
+    const title = `${when}${summary(track)}`;
+    c.fillText(title, 10, top + TITLE / 2);
     c.fillStyle = paint.soft;
     c.textAlign = "right";
     c.font = "11px system-ui, sans-serif";
@@ -158,7 +162,7 @@ if (groups.length && $("timeline")) {
     // The ruler: steps at round distances.
     const apart = [1, 2, 5].flatMap(m => [0, 1, 2, 3, 4, 5].map(e => m * 10 ** e)).sort((a, b) => a - b).find(d => d * scale >= 70) ?? 1e6;
     c.textAlign = "center";
-    const titled = c.measureText(`${when}${track.label}, ${plural(track.steps, "issued instruction")}${left}`).width * 1.16 + 30;
+    const titled = c.measureText(title).width * 1.16 + 30;
     for (let s = Math.ceil(first / apart) * apart; s < last; s += apart) {
       const at = x(s) + scale / 2;
       if (at > Math.max(titled, GUTTER) && at < w - 16) c.fillText(count(s), at, top + TITLE / 2 + 3);
@@ -239,6 +243,7 @@ if (groups.length && $("timeline")) {
     }
   }
 
+  const summary = t => `${t.label}: ${plural(t.steps, "issued instruction")}${t.cut ? " (later ones left out)" : ""}, ${percent(t.lost / (t.steps * t.existing))} of its lane slots empty`;
   const told = s => s.startsWith("split") || s.startsWith("join") || s.includes("lane");
   function words() {
     const track = group[here.track], s = here.step, state = track.states[track.of[s]], inst = track.at[s];
@@ -335,13 +340,46 @@ if (groups.length && $("timeline")) {
   });
   $("timeline-tools").hidden = false;
 
+  /// The timeline in rows for those who cannot see it: a row for each stretch of steps by the same lanes on one path.
+  const stretches = $("stretches"), ROWS = 400;
+  function list() {
+    const box = stretches.querySelector("div");
+    if (!stretches.open) return;
+    const body = el("tbody");
+    let left = 0;
+    for (const track of group) {
+      for (let s = 0; s < track.steps;) {
+        const start = s, state = track.states[track.of[s]], lines = new Set();
+        do {
+          const line = code.lines[code.line[track.at[s]]];
+          if (line) lines.add(lineName(line));
+          s++;
+        } while (s < track.steps && track.states[track.of[s]].path === state.path && track.states[track.of[s]].active === state.active);
+        if (body.childElementCount >= ROWS) {
+          left++;
+          continue;
+        }
+        const event = track.states[track.of[s - 1]].event, shown = [...lines].slice(0, 4).join(", ") + (lines.size > 4 ? ` and ${lines.size - 4} more` : "");
+        body.append(el("tr", {}, el("th", { scope: "row" }, `${track.when ? `${track.when}, ` : ""}${count(start)} to ${count(s - 1)}`),
+          el("td", { class: "num" }, String(state.count)), el("td", {}, el("code", {}, `0x${state.active}`)), el("td", {}, track.paths[state.path].label), el("td", {}, shown), el("td", {}, event)));
+      }
+    }
+    const head = el("tr");
+    for (const name of ["Steps", "Lanes", "Mask", "Path", "Lines", "Then"]) head.append(el("th", { scope: "col", class: name === "Lanes" ? "num" : null }, name));
+    const caption = `Stretches of steps by the same lanes${left ? `; ${count(left)} more are not shown` : ""}`;
+    box.replaceChildren(el("table", {}, el("caption", {}, caption), el("thead", {}, head), body));
+  }
+  stretches.hidden = false;
+  stretches.addEventListener("toggle", list);
+
   function refresh() {
     paint = colours(["p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "ink", "soft", "line", "rim", "card", "focus", "hot", "cool"]);
     assign();
     listKeys();
-    canvas.setAttribute("aria-label", group.map(t => `${t.when ? `${t.when} the fix, ` : ""}${t.label}: ${plural(t.steps, "issued instruction")} on ${plural(t.paths.length, "path")}`).join("; "));
+    canvas.setAttribute("aria-label", group.map(t => `${t.when ? `${t.when} the fix, ` : ""}${summary(t)}, ${plural(t.paths.length, "path")}`).join("; "));
     resize();
     tell(false);
+    list();
   }
   themed.push(refresh);
   new ResizeObserver(resize).observe(box);

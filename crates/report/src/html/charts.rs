@@ -95,7 +95,7 @@ pub(super) fn histogram(title: String, what: &'static str, whom: &'static str, b
             .margin_right(14)
             .x_label_area_size(38)
             .y_label_area_size(62)
-            .build_cartesian_2d((0..bars.len()).into_segmented(), 0f64..most.n.max(1) as f64 * 1.05)?;
+            .build_cartesian_2d((0..bars.len() - 1).into_segmented(), 0f64..most.n.max(1) as f64 * 1.05)?;
         let name = |x: &SegmentValue<usize>| match x {
             SegmentValue::CenterOf(at) => bars.get(*at).map_or_else(String::new, |b| b.low.to_string()),
             _ => String::new(),

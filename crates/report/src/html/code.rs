@@ -29,6 +29,8 @@ pub(super) struct Code<'a> {
     lost: Vec<u64>,
     /// Active lanes with a false guard, at instructions that do not steer.
     off: Vec<u64>,
+    /// Active lanes whose result a lock-step loop throws away.
+    discarded: Vec<u64>,
     /// The line of each instruction, as an index into `lines`.
     line: Vec<u64>,
     /// Call sites of each instruction, as an index into `sites`.
@@ -67,6 +69,7 @@ struct LineData {
     threads: u64,
     lost: u64,
     off: u64,
+    discarded: u64,
     parts: Vec<PartData>,
     /// Flagged: hot loop, few lanes.
     hot: bool,
@@ -128,6 +131,7 @@ pub(super) fn code<'a>(input: &Input<'a>, name: &dyn Fn(&str) -> String) -> Code
             Op::Control(_) => 0,
             _ => loss(i).map_or(0, |l| l.predicated_off),
         })),
+        discarded: runs((0..n).map(|i| loss(i).map_or(0, |l| l.discarded))),
         line: runs(line_of),
         site,
         sites: sites.list,
@@ -174,6 +178,7 @@ fn line(l: &Line, parts: Vec<PartData>) -> LineData {
         threads: l.thread_inst_executed,
         lost: l.lost,
         off: l.predicated_off,
+        discarded: l.discarded,
         parts,
         hot: l.flagged,
         predicated: l.predicated(),

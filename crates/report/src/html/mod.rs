@@ -40,6 +40,8 @@ pub struct Page<'a> {
     pub input: &'a Input<'a>,
     /// Traces of chosen warps of the launch.
     pub before: &'a [Trace],
+    /// Why these warps, in a sentence; may be empty.
+    pub warps: &'a str,
     /// Traces of the same warps with the fix; each is shown below the one of the same place in `before`.
     pub after: &'a [Trace],
     /// What to do about it.
@@ -60,6 +62,7 @@ impl<'a> Page<'a> {
         Page {
             input,
             before: &[],
+            warps: "",
             after: &[],
             advice: None,
             roofline: None,

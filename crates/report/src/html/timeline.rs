@@ -23,6 +23,8 @@ pub(super) struct Track {
     width: u32,
     lanes: String,
     steps: usize,
+    /// Lane slots in these steps that no lane used, lanes that never existed not counted.
+    lost: u64,
     cut: bool,
     /// Instruction of each step, as packed differences.
     inst: String,
@@ -92,6 +94,7 @@ pub(super) fn track(kernel: &Kernel, structure: &Structure, trace: &Trace, when:
         width: trace.warp_size,
         lanes: hex(trace.lanes),
         steps: trace.steps.len(),
+        lost: trace.steps.iter().map(|s| u64::from((trace.lanes - s.active).count())).sum(),
         cut: trace.cut,
         inst: varints(deltas(trace.steps.iter().map(|s| s.inst))),
         state: varints(index),

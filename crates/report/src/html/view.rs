@@ -31,6 +31,7 @@ pub(super) struct View<'a> {
     pub headline: String,
     pub details: Vec<String>,
     pub tiles: Vec<Tile>,
+    pub warps: &'a str,
     pub lost_words: String,
     pub causes: Table<Cause>,
     pub estimates: bool,
@@ -145,6 +146,7 @@ pub(super) fn view<'a>(page: &Page<'a>) -> View<'a> {
         headline,
         details,
         tiles: tiles(input),
+        warps: page.warps,
         lost_words: format!(
             "{} of {} lane slots ({})",
             count(losses.lost),
@@ -219,6 +221,10 @@ fn answer(page: &Page<'_>) -> (String, Vec<String>) {
             details.push(work);
             advice.summary.clone()
         }
+        None if losses.lost == 0 && losses.discarded > 0 => format!(
+            "No lane slot is empty, but {} of the active lanes work for nothing.",
+            share(losses.discarded, totals.thread_inst_executed.into())
+        ),
         None if losses.lost == 0 => "No lane is lost: every instruction ran with full warps.".into(),
         None => work,
     };
@@ -257,7 +263,7 @@ fn tiles(input: &Input<'_>) -> Vec<Tile> {
     let packed = (t.thread_inst_executed as f64 / f64::from(width)).ceil() as u64;
     let active = u128::from(t.thread_inst_executed);
     let tile = |label, value, note: String| Tile { label, value, note, tone: "", bar: None };
-    vec![
+    let mut tiles = vec![
         Tile {
             label: "Lane efficiency",
             value: words::percent(efficiency),
@@ -282,13 +288,25 @@ fn tiles(input: &Input<'_>) -> Vec<Tile> {
             count(losses.predicated_off),
             format!("lanes, {} of those active: there, but masked by a guard", share(losses.predicated_off, active)),
         ),
+    ];
+    if losses.discarded > 0 {
+        let about = if input.analysis.lockstep.iter().any(|l| l.estimate) { "about " } else { "" };
+        let of = share(losses.discarded, active);
+        tiles.push(tile(
+            "Discarded",
+            count(losses.discarded),
+            format!("lanes, {about}{of} of those active: worked for nothing in a lock-step loop"),
+        ));
+    }
+    tiles.extend([
         tile("Divergent branches", count(t.divergent_branches), format!("of {} executed", count(t.branches))),
         tile(
             "Split exits",
             count(t.split_exits),
             "a predicated EXIT that only some lanes took; profilers count no branch there".into(),
         ),
-    ]
+    ]);
+    tiles
 }
 
 /// A share as a percentage for a bar's width.

@@ -65,6 +65,7 @@ pub(crate) fn profile() -> Profile {
             divergent: 1,
             lanes_taken: 8,
             lanes_not_taken: 24,
+            lanes_histogram: Vec::new(),
         }],
         ..Profile::default()
     }

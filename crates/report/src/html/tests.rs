@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use lanescope_analysis::advise::{
     Advice, Confidence, Fix, FixCost, Key, KeyBin, KeyKind, KeyedCause, Method, ModelCheck, Verdict,
 };
-use lanescope_analysis::roofline::{Bound, Demand, Gpu, Limit, Occupancy, Range, Roofline};
+use lanescope_analysis::roofline::{Bound, Demand, Gpu, Lanes, Limit, Occupancy, Range, Roofline, Scenario};
 use lanescope_analysis::{Cause, analyse};
 use lanescope_ir::finding::Evidence;
 use lanescope_ir::{Finding, LaneCounts, Profile, Severity};
@@ -67,17 +67,28 @@ fn machine(text: &str) -> Roofline {
             shared_per_sm: 0,
             shared_per_block: 0,
             shared_reserved: 0,
+            l1_bytes: 0,
+            shared_unit: 0,
+            lanes: Lanes { fma: 128.0, imad: 64.0, alu: 64.0, fp64: 64.0, xu: 16.0, lsu: 32.0 },
             source: text.to_owned(),
         },
         demand: Demand { warp_instructions: 8, sectors: 4, sectors_ideal: 4, ..Demand::default() },
-        occupancy: Occupancy { blocks_per_sm: 1, warps_per_sm: 1, of: 64, limit: Limit::Grid, waves: 0.01 },
+        occupancy: Occupancy {
+            fits: 32,
+            blocks_per_sm: 1,
+            warps_per_sm: 1,
+            of: 64,
+            limit: Limit::Grid,
+            waves: 0.01,
+            registers_known: true,
+        },
         issue_s: range,
         memory_s: range,
         latency_s: range,
         time_s: range,
         bound: Bound::LaunchTooSmall,
         verdict: text.to_owned(),
-        scenarios: vec![],
+        scenarios: [Scenario::default(); 4],
     }
 }
 

@@ -13,6 +13,8 @@ use crate::{Input, Level};
 
 /// Columns of the text.
 const WIDTH: usize = 110;
+/// Characters of a line of a fix's title in the table.
+const TITLE: usize = 54;
 /// Characters of the longest bar of a histogram.
 const BAR: u64 = 40;
 /// Causes whose data are shown.
@@ -113,7 +115,7 @@ fn candidates(advice: &Advice, top: usize, out: &mut String) {
             (style, format!("{sign}{}", share(saved.unsigned_abs(), advice.before.into()))),
             (if fix.confidence == Confidence::Confirmed { GOOD } else { style }, fix.confidence.name().to_owned()),
             (style, if fix.cost.warp_instructions > 0 { count(fix.cost.warp_instructions) } else { "-".into() }),
-            (if chosen { HEAD } else { style }, wrap(&fix.title, WIDTH.saturating_sub(56).max(40), 58)),
+            (if chosen { HEAD } else { style }, wrap(&fix.title, TITLE, 0)),
         ]);
     }
     c.print(out);

@@ -27,7 +27,7 @@ pub(crate) enum Align {
     Right,
 }
 
-/// A table without lines: two blanks between columns, the last column ragged.
+/// A table without lines: two blanks between columns, the last column ragged; a cell in it may have several lines.
 pub(crate) struct Columns {
     align: Vec<Align>,
     rows: Vec<Vec<(Style, String)>>,
@@ -59,6 +59,7 @@ impl Columns {
         }
         for row in &self.rows {
             let mut line = " ".repeat(self.indent);
+            let mut at = self.indent;
             for (i, (style, text)) in row.iter().enumerate() {
                 let width = widths.get(i).copied().unwrap_or(0);
                 let pad = " ".repeat(width.saturating_sub(text.chars().count()));
@@ -67,10 +68,12 @@ impl Columns {
                 if right {
                     line.push_str(&pad);
                 }
+                // Lines of a cell stand below each other.
+                let text = text.replace('\n', &format!("\n{}", " ".repeat(at)));
                 if text.is_empty() || *style == PLAIN {
-                    line.push_str(text);
+                    line.push_str(&text);
                 } else {
-                    line.push_str(&styled(*style, text));
+                    line.push_str(&styled(*style, &text));
                 }
                 if !right && !last {
                     line.push_str(&pad);
@@ -78,6 +81,7 @@ impl Columns {
                 if !last {
                     line.push_str("  ");
                 }
+                at += width + 2;
             }
             out.push_str(line.trim_end());
             out.push('\n');

@@ -68,6 +68,14 @@ fn verdict(advice: &Advice, error: Option<&str>, memory_bound: &dyn Fn(&Fix) -> 
     let confirmed = |f: &Fix| f.confidence == Confidence::Confirmed && near(f);
     let best = list.iter().filter(|(_, f)| confirmed(f)).max_by_key(|(i, f)| (net(f), std::cmp::Reverse(*i)));
     let best = best.or_else(|| list.iter().find(|(_, f)| f.saved() == most));
+    // Fewer warp instructions are not less time where memory decides: a fix that is surely faster goes first.
+    let time = |f: &Fix| f.speedup.map(|s| (s.low, s.high));
+    let best = best.map(|chosen| {
+        let surely =
+            |f: &Fix| matches!((time(f), time(chosen.1)), (Some((low, _)), Some((_, high))) if low > high.max(1.0));
+        let faster = list.iter().filter(|(_, f)| surely(f));
+        faster.max_by(|a, b| time(a.1).partial_cmp(&time(b.1)).unwrap_or(std::cmp::Ordering::Equal)).unwrap_or(chosen)
+    });
     match best {
         Some((i, fix)) => match memory_bound(fix) {
             Some(why) => Verdict::LeaveIt { why },
@@ -134,6 +142,13 @@ fn summary(advice: &Advice) -> String {
                     words::count(n)
                 ),
             });
+            if let Some(s) = fix.speedup.filter(|s| s.high < 1.0 + WORTH_IT) {
+                text.push_str(&format!(
+                    " But the launch as it is would hardly run faster for it ({:.2} to {:.2} times as fast, an estimate): \
+                     see the time below.",
+                    s.low, s.high
+                ));
+            }
             text
         }
         _ => String::new(),

@@ -6,7 +6,7 @@ use lanescope_analysis::advise::Advice;
 use lanescope_analysis::roofline::Roofline;
 use lanescope_report::html::{Page, page};
 use lanescope_report::trace::Trace;
-use lanescope_sim::TraceRequest;
+use lanescope_sim::{Progress, TraceRequest};
 
 use crate::names::demangle;
 use crate::output::{OutputError, write_file};
@@ -108,8 +108,13 @@ pub fn worst_warp(ran: &Ran) -> (u64, u32) {
 }
 
 /// Runs the launch once more with the worst warp of `ran` traced: which one that is, only a run tells.
-pub fn trace_again(prepared: Prepared, ran: &Ran, max_steps: usize) -> Result<Ran, HtmlError> {
-    Ok(prepared.traced(requests(&[worst_warp(ran)], max_steps)).run(None)?)
+pub fn trace_again(
+    prepared: Prepared,
+    ran: &Ran,
+    max_steps: usize,
+    progress: Option<Progress<'_>>,
+) -> Result<Ran, HtmlError> {
+    Ok(prepared.traced(requests(&[worst_warp(ran)], max_steps)).run(progress)?)
 }
 
 /// What a page is made from.
@@ -123,7 +128,7 @@ pub struct Content<'a> {
     pub after: Option<&'a Ran>,
     /// What to do about it.
     pub advice: Option<&'a Advice>,
-    /// What the machine can give.
+    /// What the machine can give; worked out for the launch's GPU if it is not given.
     pub roofline: Option<&'a Roofline>,
     /// The launch file's folder.
     pub dir: &'a Path,
@@ -157,12 +162,13 @@ pub fn render(content: &Content<'_>) -> Result<String, HtmlError> {
         (Some(_), _) => "No warp loses a lane slot; this one issues most.",
         (None, _) => "",
     };
+    let machine = ran.roofline();
     let content = Page {
         before: &before,
         warps,
         after: &after,
         advice: content.advice,
-        roofline: content.roofline,
+        roofline: content.roofline.or(machine.as_ref()),
         printed: &printed,
         printed_lost: ran.outcome.printed_lost,
         name: &demangle,

@@ -227,6 +227,7 @@ function explain() {
       const taken = b.kind === "exit" ? "left" : "took it";
       const item = el("li", {}, link(k, hex(code.pc[k])), " ", el("code", {}, code.text[k] ?? ""),
         el("br"), `${count(b.divergent)} of ${count(b.executed)} groups split; ${plural(b.taken, "lane")} ${taken}, ${count(b.passed)} did not.`);
+      if (b.lanes) item.append(el("br"), `When it split, ${b.lanes}.`);
       const cost = code.causes.filter(c => c.inst === k).reduce((sum, c) => sum + c.lanes, 0);
       if (cost) item.append(el("br"), `It costs ${plural(cost, "lane slot")} in all, here and in what follows.`);
       ul.append(item);

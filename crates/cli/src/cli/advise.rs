@@ -92,11 +92,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
 /// The page: the warp that loses most, and the same one with the fix.
 fn page(advised: &Advised, file: &std::path::Path) -> anyhow::Result<()> {
     let (ran, dir) = (&advised.ran, &advised.prepared.dir);
-    let traced = html::trace_again(advised.prepared.clone(), ran, html::STEPS)?;
-    let after = match advised.fixed() {
-        Some(fixed) => Some(html::trace_again(fixed, ran, html::STEPS)?),
-        None => None,
-    };
+    let blocks = Blocks::new();
+    blocks.stage("tracing the warp that loses most");
+    let trace = |p| html::trace_again(p, ran, html::STEPS, Some(&|done, total| blocks.update(done, total)));
+    let traced = trace(advised.prepared.clone());
+    let after = advised.fixed().map(trace).transpose();
+    blocks.finish();
+    let (traced, after) = (traced?, after?);
     let roofline = ran.roofline();
     let content = html::Content {
         traced: Some(&traced),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use lanescope::report;
 use lanescope::run::{Prepared, Ran, RunError, Settings, Stopped};
-use lanescope::sim::{PrintedText, TraceRequest};
+use lanescope::sim::{PrintedText, Progress, TraceRequest};
 use lanescope::{html, ir::Severity, output, sources};
 
 use super::running::Running;
@@ -152,7 +152,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
         write_flame(&ran, file)?;
     }
     if let Some(file) = &args.html {
-        let traced = again.map(|prepared| html::trace_again(prepared, &ran, args.html_steps)).transpose()?;
+        let blocks = Blocks::new();
+        blocks.stage("tracing the warp that loses most");
+        let watch: Progress<'_> = &|done, total| blocks.update(done, total);
+        let traced = again.map(|p| html::trace_again(p, &ran, args.html_steps, Some(watch))).transpose();
+        blocks.finish();
+        let traced = traced?;
         let page = html::Content { ran: &ran, traced: traced.as_ref(), ..html::Content::new(&ran, &dir) };
         html::write(&html::Content { folder: args.source.as_deref(), ..page }, file)?;
     }

@@ -1,12 +1,16 @@
 //! Advice and roofline for the template.
 
-use lanescope_analysis::advise::{Advice, Fix, Verdict};
+use lanescope_analysis::advise::{Advice, Fix, Key, Verdict};
 use lanescope_analysis::roofline::{Range, Roofline};
 use lanescope_analysis::words::{self, count, percent};
 
 use super::charts::{self, Bar, Chart, Roof};
 use super::view::{Spot, spot};
 use crate::Input;
+
+/// Keys that are drawn, and places named with one.
+const KEYS: usize = 24;
+const PLACES: usize = 4;
 
 pub(super) struct AdviceView {
     pub fixes: Vec<FixRow>,
@@ -47,21 +51,39 @@ pub(super) fn advice(input: &Input<'_>, a: &Advice) -> AdviceView {
             if a.model.complete { "" } else { " (not all threads were recorded)" }
         ),
     };
-    let key = |c: &lanescope_analysis::advise::KeyedCause| {
-        let key = c.key.as_ref()?;
-        let bars: Vec<Bar> = key.histogram.iter().map(|b| Bar { low: b.low, high: b.high, n: b.threads }).collect();
-        let at = c.cause.inst().map(|i| format!(" at {}", words::place(input.kernel, i))).unwrap_or_default();
-        charts::histogram(format!("What decides{at}: {}", key.words), "value", "threads", &bars)
-    };
+    let mut fixes: Vec<FixRow> =
+        a.fixes.iter().enumerate().map(|(i, f)| fix(input, f, a.verdict == Verdict::Fix(i))).collect();
+    fixes.sort_by_key(|f| !f.best);
     AdviceView {
-        fixes: a.fixes.iter().enumerate().map(|(i, f)| fix(input, f, a.verdict == Verdict::Fix(i))).collect(),
+        fixes,
         before: count(a.before),
         bound: count(a.bound),
         model,
         caveats: a.caveats.clone(),
         estimate: a.estimate,
-        keys: a.causes.iter().filter_map(key).collect(),
+        keys: keys(input, a),
     }
+}
+
+/// The data that decides, once for all the places it decides at.
+fn keys(input: &Input<'_>, a: &Advice) -> Vec<Chart> {
+    let mut found: Vec<(&Key, Vec<String>)> = Vec::new();
+    for c in &a.causes {
+        let Some(key) = &c.key else { continue };
+        let at = c.cause.inst().map(|i| words::place(input.kernel, i));
+        match found.iter_mut().find(|(k, _)| k.words == key.words && k.histogram == key.histogram) {
+            Some((_, places)) => places.extend(at),
+            None => found.push((key, at.into_iter().collect())),
+        }
+    }
+    let chart = |(key, places): (&Key, Vec<String>)| {
+        let bars: Vec<Bar> = key.histogram.iter().map(|b| Bar { low: b.low, high: b.high, n: b.threads }).collect();
+        let more = places.len().saturating_sub(PLACES);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let at = places.iter().take(PLACES).cloned().collect::<Vec<_>>().join(", ");
+        charts::histogram(format!("{}: decides at {at}{more}", key.words), "value", "threads", &bars)
+    };
+    found.into_iter().filter_map(chart).take(KEYS).collect()
 }
 
 fn fix(input: &Input<'_>, f: &Fix, best: bool) -> FixRow {
@@ -101,11 +123,8 @@ pub(super) struct RooflineView {
 
 pub(super) fn roofline(r: &Roofline) -> RooflineView {
     let o = &r.occupancy;
-    let waves = if o.waves.is_finite() {
-        format!("; all SMs are filled {:.2} times to get through the grid", o.waves)
-    } else {
-        String::new()
-    };
+    let waves =
+        if o.waves.is_finite() { format!("; the grid fills all SMs {:.2} times", o.waves) } else { String::new() };
     RooflineView {
         gpu: r.gpu.name.clone(),
         verdict: r.verdict.clone(),

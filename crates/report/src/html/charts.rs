@@ -183,6 +183,8 @@ pub(super) fn roofline(title: String, summary: String, roof: &Roof) -> Option<Ch
         chart.draw_series(std::iter::once(Rectangle::new([(x.0, y.0), (x.1, y.1)], HOT.mix(0.35).filled())))?;
         chart.draw_series(std::iter::once(Rectangle::new([(x.0, y.0), (x.1, y.1)], HOT.stroke_width(2))))?;
         let middle = ((x.0 * x.1).sqrt(), (y.0 * y.1).sqrt());
+        let across = [vec![(middle.0, y.0), (middle.0, y.1)], vec![(x.0, middle.1), (x.1, middle.1)]];
+        chart.draw_series(across.map(|line| PathElement::new(line, HOT.stroke_width(2))))?;
         chart.draw_series(std::iter::once(Circle::new(middle, 4, HOT.filled())))?;
         let text = ("sans-serif", 14, &INK).into_text_style(root);
         let label = |at: (f64, f64), by: (i32, i32), words: &'static str| {
@@ -191,7 +193,8 @@ pub(super) fn roofline(title: String, summary: String, roof: &Roof) -> Option<Ch
         let along = (start * ridge).sqrt();
         chart.draw_series([
             label((ridge, roof.issue), (0, -18), "issue slots"),
-            label((along, along * roof.memory), (-118, -16), "memory bandwidth"),
+            label((along, along * roof.memory), (10, 4), "memory bandwidth"),
+            label((x.0, y.1), (0, -20), "this launch"),
         ])?;
         Ok(())
     })?;

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use lanescope_analysis::histogram::{Histogram, What};
 use lanescope_analysis::{Line, Part, Place};
-use lanescope_ir::{BranchKind, Op};
+use lanescope_ir::{BranchCounts, BranchKind, Op};
 use serde::Serialize;
 
 use super::pack::{runs, stretches};
@@ -57,6 +58,8 @@ struct BranchData {
     divergent: u64,
     taken: u64,
     passed: u64,
+    /// How many lanes went when it split, in words.
+    lanes: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -162,8 +165,19 @@ fn branches(input: &Input<'_>) -> Vec<BranchData> {
         divergent: b.divergent,
         taken: b.lanes_taken,
         passed: b.lanes_not_taken,
+        lanes: lanes(b),
     })
     .collect()
+}
+
+fn lanes(b: &BranchCounts) -> String {
+    let what = match b.kind {
+        BranchKind::Branch => What::LanesTaken,
+        BranchKind::Exit => What::LanesLeft,
+        BranchKind::Indirect => What::Groups,
+    };
+    let values: Vec<(u64, u64)> = b.lanes_histogram.iter().map(|&(lanes, n)| (lanes.into(), n)).collect();
+    if values.is_empty() { String::new() } else { Histogram::new(what, &values).words() }
 }
 
 fn line(l: &Line, parts: Vec<PartData>) -> LineData {

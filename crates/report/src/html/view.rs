@@ -1,5 +1,6 @@
 //! What the template shows as plain HTML, as strings: it only has to put them in place.
 
+use lanescope_analysis::Cause;
 use lanescope_analysis::rules::WORTH_IT;
 use lanescope_analysis::words::{self, amount, count, lanes, share};
 use lanescope_ir::{BranchKind, Severity};
@@ -19,6 +20,8 @@ const BRANCHES: usize = 300;
 const PRINTED: usize = 500;
 /// Loops whose trips are drawn.
 const CHARTS: usize = 8;
+/// Causes whose splits are drawn.
+const SPLITS: usize = 4;
 
 pub(super) struct View<'a> {
     pub name: &'a str,
@@ -33,8 +36,10 @@ pub(super) struct View<'a> {
     pub tiles: Vec<Tile>,
     pub warps: &'a str,
     pub lost_words: String,
-    pub causes: Table<Cause>,
+    pub causes: Table<CauseRow>,
     pub estimates: bool,
+    /// Lanes at the splits of the costliest causes.
+    pub splits: Vec<Chart>,
     pub findings: Table<Finding>,
     /// Findings of little weight.
     pub small: Table<Finding>,
@@ -79,7 +84,7 @@ pub(super) struct Spot {
     pub text: String,
 }
 
-pub(super) struct Cause {
+pub(super) struct CauseRow {
     pub name: &'static str,
     pub lost: String,
     pub share: String,
@@ -155,6 +160,7 @@ pub(super) fn view<'a>(page: &Page<'a>) -> View<'a> {
         ),
         causes: Table::new(losses.causes.iter().map(|c| cause(input, c)), CAUSES),
         estimates: losses.causes.iter().any(|c| c.estimate),
+        splits: splits(input),
         findings: Table::new(telling().filter(|f| f.severity > Severity::Info).map(|f| finding(input, f)), FINDINGS),
         small: Table::new(telling().filter(|f| f.severity == Severity::Info).map(|f| finding(input, f)), FINDINGS),
         fine: Table::new(input.analysis.findings.iter().filter(is_fine).map(|f| finding(input, f)), FINDINGS),
@@ -218,8 +224,14 @@ fn answer(page: &Page<'_>) -> (String, Vec<String>) {
     let mut details = Vec::new();
     let headline = match page.advice {
         Some(advice) => {
+            // The answer alone is the headline, its reasons follow.
+            let (answer, reasons) = match advice.summary.split_once(". ") {
+                Some((answer, reasons)) => (format!("{answer}."), Some(reasons.to_owned())),
+                None => (advice.summary.clone(), None),
+            };
+            details.extend(reasons);
             details.push(work);
-            advice.summary.clone()
+            answer
         }
         None if losses.lost == 0 && losses.discarded > 0 => format!(
             "No lane slot is empty, but {} of the active lanes work for nothing.",
@@ -322,10 +334,10 @@ pub(super) fn spot(input: &Input<'_>, inst: u32) -> Spot {
     Spot { inst, place: words::place(input.kernel, inst), text: words::text(input.kernel, inst).to_owned() }
 }
 
-fn cause(input: &Input<'_>, c: &lanescope_analysis::CauseTotal) -> Cause {
+fn cause(input: &Input<'_>, c: &lanescope_analysis::CauseTotal) -> CauseRow {
     let slots = input.analysis.losses.slots;
     let part = c.lanes as f64 / slots.max(1) as f64;
-    Cause {
+    CauseRow {
         name: c.cause.name(),
         lost: count(c.lanes),
         share: share(c.lanes, slots),
@@ -366,6 +378,27 @@ fn loop_row(input: &Input<'_>, l: &lanescope_analysis::LoopStat) -> LoopRow {
             format!("{min} to {max}, median {median}, mean {}", lanes(t.mean))
         }),
     }
+}
+
+/// How many lanes went each way when groups split, for the causes that take most.
+fn splits(input: &Input<'_>) -> Vec<Chart> {
+    let chart = |c: &lanescope_analysis::CauseTotal| {
+        let inst = match c.cause {
+            Cause::Branch(inst) | Cause::Exit(inst) => inst,
+            Cause::Trips { .. } | Cause::PartialWarp | Cause::Unknown => return None,
+        };
+        let b = input.profile.branches.iter().find(|b| b.inst == inst)?;
+        let values: Vec<(u64, u64)> = b.lanes_histogram.iter().map(|&(lanes, n)| (lanes.into(), n)).collect();
+        let (what, whom) = match b.kind {
+            BranchKind::Branch => ("lanes that take it", "splits"),
+            BranchKind::Exit => ("lanes that leave", "splits"),
+            BranchKind::Indirect => ("lanes of a group after the split", "groups"),
+        };
+        let text = words::text(input.kernel, inst);
+        let title = format!("`{text}` at {}, when it splits a group", words::place(input.kernel, inst));
+        charts::histogram(title, what, whom, &charts::bars(&values))
+    };
+    input.analysis.losses.causes.iter().filter_map(chart).take(SPLITS).collect()
 }
 
 /// How often threads go round the loops that issue most.

@@ -19,8 +19,8 @@ use lanescope_analysis::{Analysis, Structure, analyse, lockstep};
 use lanescope_ir::{Kernel, LaneCounts, LaunchShape, Profile};
 use lanescope_report::{Input, Level};
 use lanescope_sim::{
-    CheckLog, Failure, GlobalMemory, Launch, Model, Options, Outcome, Progress, ThreadRequest, Trace, TraceEvent,
-    TraceRequest, Unknown, attempt,
+    CheckLog, Failure, GlobalMemory, Launch, Model, Options, Order, Outcome, Progress, ThreadRequest, Trace,
+    TraceEvent, TraceRequest, Unknown, attempt,
 };
 
 use crate::compile::{Built, Tools};
@@ -57,8 +57,8 @@ pub struct Settings {
     pub check: bool,
     /// Record what each thread did: see [`Outcome::threads`].
     pub threads_profile: Option<ThreadRequest>,
-    /// Which thread each position plays: see [`Options::order`].
-    pub order: Option<Arc<Vec<u32>>>,
+    /// Which thread each position plays.
+    pub order: Option<Order>,
     /// The GPU that times are estimated for; unless given, one of the code's architecture.
     pub gpu: Option<Gpu>,
     /// The table that the latter is taken from; the one that is built in unless given.
@@ -236,8 +236,8 @@ impl Prepared {
         self
     }
 
-    /// The same launch, in which position p plays thread `order[p]`: see [`Options::order`].
-    pub fn in_order(mut self, order: Arc<Vec<u32>>) -> Prepared {
+    /// The same launch with its threads in another order.
+    pub fn in_order(mut self, order: Order) -> Prepared {
         self.settings.order = Some(order);
         self
     }

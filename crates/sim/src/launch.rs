@@ -119,10 +119,20 @@ pub struct Options {
     pub check: Option<std::sync::Arc<crate::CheckLog>>,
     /// Lanes of a warp: 32, or 64 (the wavefronts of other machines) with PTX that does not depend on it.
     pub warp_size: u32,
-    /// Which thread each position plays: the lane at position p (blocks in linear order, in each its threads) reads the
-    /// thread and block index of position `order[p]`, as if the kernel took them from an array. Lane and warp numbers, shared
-    /// memory and barriers stay those of the place. Positions past its end play themselves.
-    pub order: Option<std::sync::Arc<Vec<u32>>>,
+    /// Which thread each position plays.
+    pub order: Option<Order>,
+}
+
+/// Which thread each position plays: the lane at position p (blocks in linear order, in each its threads) reads the thread
+/// and block index of position `threads[p]`, as if the kernel took them from an array. Lane and warp numbers, shared memory
+/// and barriers stay those of the place. Positions past its end play themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// By position.
+    pub threads: std::sync::Arc<Vec<u32>>,
+    /// The block index stays that of the place, and the thread's x makes up for it: with one dimension, block index times
+    /// block size plus thread index is what it should be. For code that reads the block index once for a whole warp.
+    pub by_thread_index: bool,
 }
 
 impl Default for Options {

@@ -21,7 +21,7 @@ use convergence::{Convergence, JoinPoints};
 pub use error::{AccessKind, BadAccess, Nearest, Position, SimError, Site};
 pub use exec::check::CheckLog;
 pub use launch::{
-    Extremes, Failure, LOCAL_WINDOW, LOCAL_WINDOW_HI, Launch, Model, Options, Outcome, PrintedText, Progress,
+    Extremes, Failure, LOCAL_WINDOW, LOCAL_WINDOW_HI, Launch, Model, Options, Order, Outcome, PrintedText, Progress,
     SHARED_WINDOW, SHARED_WINDOW_HI, SM_COUNT, ThreadRequest, Trace, TraceEvent, TraceRequest, TraceStep, Unknown,
     UnknownBytes, WarpSum,
 };

@@ -11,7 +11,7 @@ use lanescope_ir::op::int::{Cmp, IntFn};
 use lanescope_ir::op::memory::{AtomOp, MemoryOp, Space, Width};
 use lanescope_ir::op::warp::SpecialReg;
 use lanescope_ir::{Kernel, Op, PredSrc, SelectCounts, ThreadAccess, ThreadProfile, ThreadValue};
-use lanescope_sim::{GlobalMemory, Launch, Model, Outcome, SHARED_WINDOW_HI, SimError, ThreadRequest};
+use lanescope_sim::{GlobalMemory, Launch, Model, Order, Outcome, SHARED_WINDOW_HI, SimError, ThreadRequest};
 
 fn request(values: &[u32]) -> Option<ThreadRequest> {
     Some(ThreadRequest { values: values.to_vec(), max_bytes: 0 })
@@ -296,16 +296,18 @@ fn threads_in_another_order() {
     let k = c.kernel();
     let n = 3 * 40u32;
     let order: Vec<u32> = (0..n).rev().collect();
-    let mut m = GlobalMemory::new();
-    let a = m.alloc("a", &vec![0; 4 * n as usize]).unwrap();
-    let mut l = launch(3, 40, &[a], 2);
-    l.options.order = Some(std::sync::Arc::new(order.clone()));
-    run(&k, &l, &mut m).unwrap();
-    let bytes = m.read(a, 4 * u64::from(n)).unwrap();
-    for (p, t) in order.into_iter().enumerate() {
-        let at = 4 * t as usize;
-        let got = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
-        assert_eq!(got, t * 3 + (p as u32 % 40) % 32, "position {p}");
+    for by_thread_index in [false, true] {
+        let mut m = GlobalMemory::new();
+        let a = m.alloc("a", &vec![0; 4 * n as usize]).unwrap();
+        let mut l = launch(3, 40, &[a], 2);
+        l.options.order = Some(Order { threads: std::sync::Arc::new(order.clone()), by_thread_index });
+        run(&k, &l, &mut m).unwrap();
+        let bytes = m.read(a, 4 * u64::from(n)).unwrap();
+        for (p, &t) in order.iter().enumerate() {
+            let at = 4 * t as usize;
+            let got = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+            assert_eq!(got, t * 3 + (p as u32 % 40) % 32, "position {p}");
+        }
     }
 }
 

@@ -200,7 +200,10 @@ fn pair(a: &Ordered, b: &Ordered) -> Keyed {
     ranks.sort_unstable();
     ranks.dedup();
     let values = both.iter().map(|v| v.and_then(|v| ranks.binary_search(&v).ok()).map(|r| r as i64)).collect();
-    keyed(a.key.kind, format!("{}, then {}", a.key.words, b.key.words), values)
+    // As practical as the less practical of the two.
+    let kind =
+        if super::fixes::practical(b.key.kind) > super::fixes::practical(a.key.kind) { b.key.kind } else { a.key.kind };
+    keyed(kind, format!("{}, then {}", a.key.words, b.key.words), values)
 }
 
 /// Values as classes: threads without one are a class of their own.

@@ -20,8 +20,17 @@ enum Kind {
     Every(u32),
     /// In a loop, in some turns: from the busiest lane's sum to what lanes that choose independently would need.
     Arm(u32),
-    /// In a loop, where groups rejoin one after another: as often as its predecessors.
-    Join(Vec<u32>),
+    /// In the loop with this header, where groups come one after another: once for each way in that any lane comes by.
+    Join(u32, Vec<Way>),
+}
+
+/// A way into a block where groups meet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Way {
+    /// The block it comes from.
+    from: u32,
+    /// How often each thread comes by it; `None` if its other ways out have other ways in.
+    by_thread: Option<Vec<u32>>,
 }
 
 /// A block and how it is estimated.
@@ -58,7 +67,11 @@ pub(super) fn blocks(
             let issues = |i: u32| profile.counts.get(i as usize).map_or(0, |c| c.inst_executed);
             let (length, sum) = counted.fold((0.0, 0.0), |(n, sum), i| (n + 1.0, sum + issues(i) as f64));
             let innermost = s.loops.innermost.get(b as usize).copied().flatten();
+            let from = |b: u32| back.successors(b).iter().copied().filter(|&p| p < s.cfg.blocks.len() as u32);
             let last = kernel.instructions.get(block.last() as usize).map(|i| &i.op);
+            let waits = matches!(last, Some(Op::Control(ControlOp::Sync { .. })));
+            // Machine code says where lanes wait for each other; elsewhere those that come by different ways go on apart.
+            let rejoins = |b: u32| waits || kernel.arch.starts_with("sm_") && from(b).count() > 1;
             let kind = match innermost {
                 None => Kind::Plain,
                 Some(l) => {
@@ -68,9 +81,8 @@ pub(super) fn blocks(
                     let same = executions.get(b as usize) == executions.get(header as usize);
                     if b == header {
                         parent.map_or(Kind::Plain, Kind::Nested)
-                    } else if matches!(last, Some(Op::Control(ControlOp::Sync { .. }))) {
-                        let from = back.successors(b).iter().copied().filter(|&p| p < s.cfg.blocks.len() as u32);
-                        Kind::Join(from.collect())
+                    } else if rejoins(b) {
+                        Kind::Join(header, from(b).map(|from| way(s, &back, executions, from, b)).collect())
                     } else if same || latches.iter().all(|&latch| s.dom.dominates(b, latch)) {
                         Kind::Every(header)
                     } else {
@@ -87,7 +99,10 @@ pub(super) fn blocks(
         match &b.kind {
             Kind::Plain => {}
             Kind::Nested(h) | Kind::Every(h) | Kind::Arm(h) => keep.push(*h),
-            Kind::Join(from) => keep.extend(from),
+            Kind::Join(h, ways) => {
+                keep.push(*h);
+                keep.extend(ways.iter().filter(|w| w.by_thread.is_none()).map(|w| w.from));
+            }
         }
     }
     for k in keep {
@@ -98,13 +113,27 @@ pub(super) fn blocks(
     blocks
 }
 
+/// How threads come from `from` to `to`: as often as they were at the first and did not go elsewhere.
+fn way(s: &Structure, back: &crate::Graph, executions: &[Vec<u32>], from: u32, to: u32) -> Way {
+    let others = || s.cfg.graph.successors(from).iter().copied().filter(|&o| o != to);
+    let only = |o: u32| back.successors(o) == [from] && (o as usize) < s.cfg.blocks.len();
+    let by_thread = others().all(only).then(|| {
+        let mut row = executions.get(from as usize).cloned().unwrap_or_default();
+        for other in others().filter_map(|o| executions.get(o as usize)) {
+            row.iter_mut().zip(other).for_each(|(n, o)| *n = n.saturating_sub(*o));
+        }
+        row
+    });
+    Way { from, by_thread }
+}
+
 /// An order in which headers come before what is in their loops, outer loops before inner ones, and joins last, inner
 /// ones first.
 pub(super) fn order(s: &Structure, blocks: &[Block]) -> Vec<u32> {
     let depth = |b: u32| s.loops.around(b).count();
     let mut order: Vec<u32> = (0..blocks.len() as u32).collect();
     order.sort_by_key(|&b| {
-        let join = matches!(blocks[b as usize].kind, Kind::Join(_));
+        let join = matches!(blocks[b as usize].kind, Kind::Join(..));
         let header = matches!(blocks[b as usize].kind, Kind::Plain | Kind::Nested(_));
         let depth = depth(b);
         (join, if join { (Reverse(depth), 0) } else { (Reverse(0), depth) }, !header, b)
@@ -182,9 +211,30 @@ impl<'a> Estimates<'a> {
                 })
                 .collect(),
             Kind::Every(h) => each.map(|(i, w)| exactly(self.kept(*h, i), busiest(w, &mut groups))).collect(),
-            Kind::Join(from) => each
-                .map(|(i, w)| exactly(from.iter().map(|&p| self.kept(p, i)).sum(), busiest(w, &mut groups)))
-                .collect(),
+            Kind::Join(h, ways) => {
+                let turns_of = self.row(*h);
+                let mut lanes = Vec::new();
+                each.map(|(i, w)| {
+                    let plain = busiest(w, &mut groups);
+                    let (mut low, mut high) = (0.0, 0.0);
+                    for way in ways {
+                        let Some(row) = way.by_thread.as_deref() else {
+                            low += self.kept(way.from, i);
+                            high += self.kept(way.from, i);
+                            continue;
+                        };
+                        let most: f64 = w.iter().map(|&t| of(row, t)).max().unwrap_or(0).into();
+                        low += most;
+                        high += match self.steady(b) {
+                            Some(steady) => apart(w, steady, row, &mut parts),
+                            None => any_lane(w, turns_of, row, self.kept(*h, i), &mut lanes),
+                        }
+                        .max(most);
+                    }
+                    Issues { low, middle: high, high, plain }
+                })
+                .collect()
+            }
             Kind::Nested(h) => {
                 let outer = self.row(*h);
                 let mut lanes = Vec::new();

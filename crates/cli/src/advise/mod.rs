@@ -12,7 +12,6 @@ mod emit;
 mod trial;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use lanescope_analysis::advise::permute::{Layout, permute};
 use lanescope_analysis::advise::{
@@ -274,7 +273,7 @@ impl Advised {
         let arguments = arguments(&self.prepared, &self.ran);
         match moved {
             Moved::Data => Some(trial::with_data(&self.prepared, &permute(&arguments, &self.layouts, order).ok()?)),
-            Moved::Threads(_) => Some(self.prepared.clone().in_order(Arc::new(order.clone()))),
+            Moved::Threads(_) => Some(self.prepared.clone().in_order(trial::in_order(&self.prepared, order))),
         }
     }
 }

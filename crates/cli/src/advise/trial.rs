@@ -9,7 +9,7 @@ use lanescope_analysis::words;
 use lanescope_ir::op::memory::{MemoryOp, Space};
 use lanescope_ir::op::warp::{SpecialReg, WarpOp};
 use lanescope_ir::{Kernel, Op};
-use lanescope_sim::{Progress, ThreadRequest};
+use lanescope_sim::{Order, Progress, ThreadRequest};
 
 use crate::run::{Prepared, Ran, RunError};
 
@@ -98,10 +98,7 @@ pub(super) fn run(
         Some(warp_instructions) => Trial::Differs { warp_instructions, what: why },
         None => Trial::Refused { why },
     };
-    if let Some(reason) = bound_to_place(&prepared.kernel) {
-        return Ok(fails(format!("{why}; {reason}")));
-    }
-    let again = prepared.clone().in_order(Arc::new(order.to_vec())).run(progress);
+    let again = prepared.clone().in_order(in_order(prepared, order)).run(progress);
     match again {
         Ok(again) => {
             let warp_instructions = again.profile().totals().inst_executed;
@@ -159,16 +156,15 @@ fn difference(before: &Ran, after: &Ran, restored: &dyn Fn(usize, &[u8]) -> Opti
     (before.outcome.printed.len() != after.outcome.printed.len()).then(|| "it prints other text".into())
 }
 
-/// Why a thread cannot simply play another one: it reads its block's or its own index for the whole warp at once.
-fn bound_to_place(kernel: &Kernel) -> Option<String> {
-    let index = |r: &SpecialReg| matches!(r, SpecialReg::Tid(_) | SpecialReg::CtaId(_) | SpecialReg::TidPacked);
-    let uniform = kernel
+/// How threads play others: by both indices, or by the thread's alone if the code reads the block's once for a whole warp.
+pub(super) fn in_order(prepared: &Prepared, order: &[u32]) -> Order {
+    let block = |r: &SpecialReg| matches!(r, SpecialReg::CtaId(_));
+    let by_thread_index = prepared
+        .kernel
         .instructions
         .iter()
-        .any(|i| i.uniform && matches!(&i.op, Op::Warp(WarpOp::Special { reg, .. }) if reg.iter().any(index)));
-    uniform.then(|| {
-        "its code reads the block's index once for a whole warp, so that indices cannot be moved either".into()
-    })
+        .any(|i| i.uniform && matches!(&i.op, Op::Warp(WarpOp::Special { reg, .. }) if reg.iter().any(block)));
+    Order { threads: Arc::new(order.to_vec()), by_thread_index }
 }
 
 /// How the threads of a kernel talk to each other, if they do.

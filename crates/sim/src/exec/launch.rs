@@ -377,7 +377,7 @@ pub(crate) fn simulate<C: Convergence>(
         warps: launch.block.iter().product::<u32>().div_ceil(C::LANES),
         warp_size: C::LANES,
         shared_size: kernel.shared_size + launch.dynamic_shared,
-        order: options.order.as_ref().map(|o| o.as_slice()),
+        order: options.order.as_ref(),
     };
     let record = || -> Result<Option<Recorder>, SimError> {
         let rows = ordered.warps as usize * rows::<C>();

@@ -65,7 +65,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) warp_size: u32,
     pub(crate) shared_size: u32,
     /// Which thread each position plays.
-    pub(crate) order: Option<&'a [u32]>,
+    pub(crate) order: Option<&'a crate::launch::Order>,
 }
 
 /// One block.
@@ -121,9 +121,14 @@ impl BlockCx<'_> {
         let place = warp * self.cx.warp_size + lane;
         let position = self.linear.saturating_mul(threads).saturating_add(place.into());
         let order = self.cx.order.filter(|_| u64::from(place) < threads);
-        let Some(&thread) = order.and_then(|o| o.get(usize::try_from(position).ok()?)) else {
+        let played = order.and_then(|o| Some((o.by_thread_index, o.threads.get(usize::try_from(position).ok()?)?)));
+        let Some((by_thread_index, &thread)) = played else {
             return (self.thread(warp, lane), self.id);
         };
+        if by_thread_index {
+            let first = (self.linear.wrapping_mul(threads)) as u32;
+            return ([thread.wrapping_sub(first), 0, 0], self.id);
+        }
         let at = |mut i: u64, dims: [u32; 3]| {
             dims.map(|n| {
                 let c = i % u64::from(n.max(1));

@@ -23,6 +23,8 @@ pub(super) struct Candidate {
     pub(super) order: Option<Vec<u32>>,
 }
 
+pub(super) use sort::practical;
+
 type Finder = fn(&Cx<'_>, &mut Vec<Candidate>);
 
 /// All finders.

@@ -26,7 +26,9 @@ pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
         let all: Vec<u32> =
             arms.iter().filter_map(|&b| s.cfg.blocks.get(b as usize)).flat_map(|b| b.instructions()).collect();
         let work = all.iter().filter(|i| !steering(**i)).count() as f64;
-        if arms.is_empty() || arms.iter().any(loops) || work > SHORT || !all.iter().all(|&i| plain(i)) {
+        // Sides that lead back to the branch are no sides.
+        let again = s.cfg.block(inst).is_none_or(|b| arms.contains(&b));
+        if again || arms.is_empty() || arms.iter().any(loops) || work > SHORT || !all.iter().all(|&i| plain(i)) {
             continue;
         }
         // Gone: what the arms issued, the barrier's two instructions, the branch itself. New: both sides, every time.

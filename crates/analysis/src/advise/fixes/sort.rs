@@ -8,7 +8,7 @@ use crate::advise::{Confidence, KeyKind, Method, WORTH_IT};
 /// Sorts proposed at most.
 const SORTS: usize = 3;
 /// Share of the launch that a better but less practical key must save on top.
-const BETTER: f64 = 0.03;
+const BETTER: f64 = 0.05;
 
 pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
     let mut taken: Vec<&Ordered> = Vec::new();
@@ -20,7 +20,7 @@ pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
     });
     // Data that are there before the launch first, then what only a run shows; of each the cheapest.
     let mut list: Vec<&Ordered> = cx.orders.iter().collect();
-    list.sort_by_key(|o| (rank(o.key.kind), o.price));
+    list.sort_by_key(|o| (practical(o.key.kind), o.price));
     for o in list.into_iter().filter(|o| o.key.kind != KeyKind::Work || data) {
         let better = |t: &&Ordered| (t.price as f64) - (o.price as f64) > BETTER * before;
         if taken.len() < SORTS && taken.iter().all(better) && (o.price as f64) < before {
@@ -53,8 +53,8 @@ pub(super) fn find(cx: &Cx<'_>, out: &mut Vec<Candidate>) {
     }
 }
 
-/// How practical a key is.
-fn rank(kind: KeyKind) -> u32 {
+/// How practical a key is: lower is better.
+pub(in crate::advise) fn practical(kind: KeyKind) -> u32 {
     match kind {
         KeyKind::Load { .. } | KeyKind::Difference { .. } => 0,
         KeyKind::Way { .. } => 1,

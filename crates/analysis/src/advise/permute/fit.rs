@@ -42,8 +42,30 @@ impl Places {
     }
 
     /// The linear function that gives these values where there are any. `None` if there is none. A coordinate that never
-    /// changes alone counts for nothing.
+    /// changes alone counts for nothing, unless the position as a whole explains the values.
     pub(super) fn fit(&self, values: &dyn Fn(usize) -> Option<i128>) -> Option<Linear> {
+        self.by_coordinates(values).or_else(|| self.by_position(values))
+    }
+
+    fn holds(&self, f: &Linear, values: &dyn Fn(usize) -> Option<i128>) -> bool {
+        (0..self.threads).all(|p| values(p).is_none_or(|v| v == self.at(f, p)))
+    }
+
+    fn by_position(&self, values: &dyn Fn(usize) -> Option<i128>) -> Option<Linear> {
+        let mut some = (0..self.threads).filter_map(|p| Some((p as i128, values(p)?)));
+        let ((p0, v0), (p1, v1)) = (some.next()?, some.next()?);
+        let (rise, run) = (v1 - v0, p1 - p0);
+        let step = (rise % run == 0).then_some(rise / run)?;
+        let mut f = Linear { constant: v0 - step * p0, by: [0; 6] };
+        let mut stride = 1i128;
+        for (by, size) in f.by.iter_mut().zip(self.dims()) {
+            *by = step * stride;
+            stride = stride.checked_mul(size.into())?;
+        }
+        self.holds(&f, values).then_some(f)
+    }
+
+    fn by_coordinates(&self, values: &dyn Fn(usize) -> Option<i128>) -> Option<Linear> {
         let first = (0..self.threads).find(|&p| values(p).is_some())?;
         let start = values(first)?;
         let here = self.coordinates(first);
@@ -67,7 +89,7 @@ impl Places {
             stride = stride.saturating_mul(size);
         }
         f.constant = start - self.at(&f, first);
-        (0..self.threads).all(|p| values(p).is_none_or(|v| v == self.at(&f, p))).then_some(f)
+        self.holds(&f, values).then_some(f)
     }
 }
 
@@ -87,5 +109,7 @@ mod tests {
         let f = p.fit(&of).unwrap();
         assert_eq!(f, Linear { constant: 16, by: [4, 32, 0, 16, 64, 0] });
         assert!(p.fit(&|i| Some((i * i) as i128)).is_none());
+        // Too few threads to tell the coordinates apart: the position does.
+        assert!(p.fit(&|i| (i % 7 == 0).then_some(3 * i as i128)).is_some());
     }
 }

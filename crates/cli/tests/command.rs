@@ -141,6 +141,7 @@ fn json_is_one_document_with_all_keys() {
         "instructions",
         "kernel",
         "level",
+        "loops",
         "printf",
         "printf_lost",
         "schema",

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use lanescope_analysis::lint::Hazard;
 use lanescope_analysis::roofline::{Demand, Gpu, Roofline, occupancy, roofline};
-use lanescope_analysis::{Analysis, Structure, analyse, lockstep};
+use lanescope_analysis::{Analysis, analyse, lockstep};
 use lanescope_ir::{Kernel, LaneCounts, LaunchShape, Profile};
 use lanescope_report::{Input, Level};
 use lanescope_sim::{
@@ -427,7 +427,7 @@ fn options(settings: &Settings, kernel: &Kernel) -> Options {
         traces: settings.traces.clone(),
         threads_profile: settings.threads_profile.clone(),
         order: settings.order.clone(),
-        selects: lockstep::selects(&lockstep::find(kernel, &Structure::new(kernel))),
+        selects: lockstep::selects(kernel),
         model: settings.model.unwrap_or_else(|| Model::of(kernel)),
         warp_size: settings.warp_size.unwrap_or(defaults.warp_size),
         ..defaults

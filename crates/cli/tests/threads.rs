@@ -31,6 +31,11 @@ fn main() {
             }
         }
     }
+    let lockstep = root.join("tests/groundtruth/22-lockstep-while");
+    for name in ["lockstep", "lockstep.sorted", "per_lane"] {
+        let (path, module) = (lockstep.join(format!("{name}.toml")), "../../../crates/cli/tests/lockstep/kernel.ptx");
+        trials.push(Trial::test(name, move || all(&path, Some(module))).with_kind("ptx"));
+    }
     libtest_mimic::run(&args, trials).exit();
 }
 

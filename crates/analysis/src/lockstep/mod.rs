@@ -53,8 +53,22 @@ pub struct Discard {
     pub kept: bool,
 }
 
-/// Selects of the loops, which a run must count for [`useful`] to know more than guards tell. Ascending.
-pub fn selects(loops: &[Lockstep]) -> Vec<u32> {
+/// Selects of a kernel's loops that turn in lock-step, ascending: what a run must count for useful lanes to be known where
+/// no guard tells.
+pub fn selects(kernel: &Kernel) -> Vec<u32> {
+    if exchanges(kernel) { selects_of(&find(kernel, &Structure::new(kernel))) } else { Vec::new() }
+}
+
+/// Whether some instruction could decide about a loop for several lanes.
+fn exchanges(kernel: &Kernel) -> bool {
+    kernel.instructions.iter().any(|i| match &i.op {
+        Op::Warp(op) => matches!(op, WarpOp::Vote { .. } | WarpOp::Reduce { .. } | WarpOp::BarrierResult { .. }),
+        Op::Control(ControlOp::Branch { decision, .. }) => *decision != Decision::Lanes,
+        _ => false,
+    })
+}
+
+fn selects_of(loops: &[Lockstep]) -> Vec<u32> {
     let mut list: Vec<u32> = loops.iter().flat_map(|l| &l.discards).filter(|d| d.select).map(|d| d.inst).collect();
     list.sort_unstable();
     list.dedup();
@@ -63,12 +77,7 @@ pub fn selects(loops: &[Lockstep]) -> Vec<u32> {
 
 /// Finds the loops of a kernel that turn in lock-step.
 pub fn find(kernel: &Kernel, s: &Structure) -> Vec<Lockstep> {
-    let exchanges = |op: &Op| match op {
-        Op::Warp(op) => matches!(op, WarpOp::Vote { .. } | WarpOp::Reduce { .. } | WarpOp::BarrierResult { .. }),
-        Op::Control(ControlOp::Branch { decision, .. }) => *decision != Decision::Lanes,
-        _ => false,
-    };
-    if s.loops.list.is_empty() || !kernel.instructions.iter().any(|i| exchanges(&i.op)) {
+    if s.loops.list.is_empty() || !exchanges(kernel) {
         return Vec::new();
     }
     let defs = Defs::new(kernel, s);

@@ -65,7 +65,7 @@ fn votes_of_the_next_turn() {
     let l = one(&any);
     assert_eq!((l.header, l.branch, l.vote), (1, 6, 5));
     assert_eq!(l.discards, [Discard { inst: 2, select: true, kept: true }]);
-    assert_eq!(selects(&[l]), [2]);
+    assert_eq!(selects(&any.kernel()), [2]);
     // The select takes its second value in lanes that want to go on.
     let other = body(p(0).not(), |b| {
         ge(b);

@@ -1,6 +1,6 @@
 //! The one answer: which fix, or to leave it.
 
-use super::{Advice, Confidence, Fix, Method, Plan, Verdict, WORTH_IT};
+use super::{Advice, Confidence, Fix, Plan, Verdict, WORTH_IT};
 use crate::words;
 
 /// Of a fix that only a run could prove.
@@ -73,8 +73,8 @@ fn verdict(advice: &Advice, error: Option<&str>, memory_bound: &dyn Fn(&Fix) -> 
     let best = best.map(|chosen| {
         let surely =
             |f: &Fix| matches!((time(f), time(chosen.1)), (Some((low, _)), Some((_, high))) if low > high.max(1.0));
-        // Orders that were not run are timed as if their work were spread evenly over the blocks, which it need not be.
-        let timed = |f: &Fix| f.confidence == Confidence::Confirmed || !moves_items(f.method);
+        // What was not run is timed as if its work were spread over the blocks as before, which it need not be.
+        let timed = |f: &Fix| f.confidence == Confidence::Confirmed;
         let faster = list.iter().filter(|(_, f)| timed(f) && surely(f));
         faster.max_by(|a, b| time(a.1).partial_cmp(&time(b.1)).unwrap_or(std::cmp::Ordering::Equal)).unwrap_or(chosen)
     });
@@ -85,11 +85,6 @@ fn verdict(advice: &Advice, error: Option<&str>, memory_bound: &dyn Fn(&Fix) -> 
         },
         None => Verdict::LeaveIt { why: nothing(advice) },
     }
-}
-
-/// Whether a fix gives threads other items and leaves the code as it is.
-fn moves_items(method: Method) -> bool {
-    matches!(method, Method::SortByKey | Method::BucketByKey | Method::SortByTrips | Method::SplitTail)
 }
 
 /// Why nothing is worth a change.

@@ -134,8 +134,11 @@ fn same_work(before: &Ran, after: &Ran, order: &[u32]) -> bool {
             .all(|(old, new)| order.iter().zip(new).all(|(&t, n)| old.get(t as usize) == Some(n)))
 }
 
+/// Puts the bytes of an argument back in order.
+type Restore<'a> = &'a dyn Fn(usize, &[u8]) -> Option<Vec<u8>>;
+
 /// The first output that is not the same, in words.
-fn difference(before: &Ran, after: &Ran, restored: &dyn Fn(usize, &[u8]) -> Option<Vec<u8>>) -> Option<String> {
+fn difference(before: &Ran, after: &Ran, restored: Restore<'_>) -> Option<String> {
     for (i, (old, new)) in before.buffers.iter().zip(&after.buffers).enumerate() {
         let (Some(old), Some(new)) = (old, new) else { continue };
         let name = match before.launch().args.get(i).and_then(|a| a.name.as_deref()) {

@@ -7,7 +7,7 @@ use lanescope_ir::{Slot, Src};
 
 use super::cx::{Cx, Dst, Words};
 use super::fail::{Lowered, unsupported};
-use super::memory::ignore_hints;
+use super::memory::{bracketed, cache_policy, ignore_hints};
 use super::mov::space;
 use crate::tree::{Operand, OperandKind, Type};
 
@@ -42,16 +42,19 @@ pub(super) fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
         _ => None,
     });
     c.mods.take("noftz");
-    ignore_hints(c);
-    c.mods.finish(&["add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas", "noftz"])?;
     let first = usize::from(returns);
     let most = first + if op == AtomOp::Cas { 3 } else { 2 };
+    cache_policy(c, most)?;
+    ignore_hints(c);
+    c.mods.finish(&["add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas", "noftz"])?;
     c.expect_between(most, most + 1)?;
+    bracketed(c, first)?;
     let place = c.address_of(first, space)?;
     let n = n.unwrap_or(1);
     let members = |c: &Cx<'_, '_>, operand: &Operand| -> Lowered<Vec<Operand>> {
         let list = match operand.kind {
             OperandKind::Vector(list) => c.body.list(list).to_vec(),
+            OperandKind::Sink => vec![*operand; n],
             _ => vec![*operand],
         };
         if list.len() == n { Ok(list) } else { c.error(operand.span, format!("{n} elements are needed here")) }

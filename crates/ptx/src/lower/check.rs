@@ -5,7 +5,7 @@ use super::program::body_of;
 use super::{Options, plan, unsupported};
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
-use crate::tree::{Body, FunctionId, Instruction, OperandKind, OperandList, Target};
+use crate::tree::{Body, FunctionId, Instruction, Module, OperandKind, OperandList, Target};
 use crate::{MAX_DIAGNOSTICS, Parse};
 
 /// Instructions that are looked at after a parse error. Each function counts with all that it reaches.
@@ -112,6 +112,45 @@ impl IntoIterator for Errors {
     }
 }
 
+/// Architectures up to those that PTX 9.0 knows.
+const TARGETS: &[u32] = &[
+    10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 82, 86, 87, 88, 89, 90, 100, 101,
+    103, 110, 120, 121,
+];
+
+/// What a text says before its first function.
+pub(super) fn head(module: &Module<'_>, errors: &mut Errors) {
+    let start = Span::default();
+    if module.version.is_none() {
+        let error = Diagnostic::error(start, "the text has no `.version`");
+        errors.add(error.note("it begins with the version of PTX, for instance `.version 8.0`"));
+    }
+    if module.targets.is_empty() {
+        let error = Diagnostic::error(start, "the text has no `.target`");
+        errors.add(error.note("behind the version stands the architecture, for instance `.target sm_90`"));
+    }
+    let mut known = false;
+    for target in &module.targets {
+        let number = target.strip_prefix("sm_").map(|rest| rest.strip_suffix(['a', 'f']).unwrap_or(rest));
+        let architecture = number
+            .and_then(|number| number.parse().ok())
+            .is_some_and(|number: u32| TARGETS.contains(&number) || (number > 100 && unsupported::is_later(module)));
+        let option = matches!(*target, "texmode_unified" | "texmode_independent" | "debug" | "map_f64_to_f32");
+        known |= architecture;
+        if architecture || option {
+            continue;
+        }
+        // Names are parts of the source.
+        let at = (target.as_ptr() as usize).saturating_sub(module.source.as_ptr() as usize) as u32;
+        let span = Span::new(at, at + target.len() as u32);
+        errors.add(Diagnostic::error(span, format!("there is no architecture or option `{target}`")));
+        known = true;
+    }
+    if !known && !module.targets.is_empty() {
+        errors.add(Diagnostic::error(start, "`.target` names no architecture"));
+    }
+}
+
 /// All errors of a text: those of the parser and, in every function, those of lowering the instructions that could be
 /// read.
 pub fn errors(parse: &Parse<'_>) -> Errors {
@@ -120,6 +159,7 @@ pub fn errors(parse: &Parse<'_>) -> Errors {
     let mut found = Errors::default();
     let mut looks = 0;
     for (at, function) in module.functions.iter().enumerate() {
+        unsupported::directives(module, &function.directives, &mut found);
         let Some(body) = &function.body else { continue };
         let Some(first) = body.instructions.first() else { continue };
         let plan = plan::plan(module, FunctionId(at as u32), Options::default().stack);
@@ -130,12 +170,12 @@ pub fn errors(parse: &Parse<'_>) -> Errors {
         }
         let mut pool = Pool::new();
         let mut c = Cx::new(module, &plan, &mut pool, 0, function, body, first);
-        unsupported::directives(module, &function.directives, &mut c.errors);
         unsupported::directives(module, &body.directives, &mut c.errors);
         body_of(&mut c, &broken);
         found.append(c.errors);
     }
     unsupported::directives(module, &module.directives, &mut found);
+    head(module, &mut found);
     found.kept.extend(parse.diagnostics.iter().filter(|it| it.is_error()).cloned());
     found.more += parse.suppressed;
     found.sort();

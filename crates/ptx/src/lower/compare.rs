@@ -9,6 +9,7 @@ use lanescope_ir::{Pred, PredSrc, Src};
 
 use super::cx::Cx;
 use super::fail::{Lowered, unsupported};
+use super::forms;
 use super::half::format;
 use super::int::dst;
 use crate::tree::Type;
@@ -131,6 +132,9 @@ pub(super) fn setp(c: &mut Cx<'_, '_>) -> Lowered<()> {
     let (p, q) = c.pair(c.operand(0)?);
     lane.pdst[0] = c.pdst(p)?;
     if let Some(q) = q {
+        if matches!(ty, Type::F16 | Type::Bf16) {
+            return c.error(q.span, "a comparison of `.f16` or `.bf16` has one result");
+        }
         lane.pdst[1] = c.pdst(q)?;
     }
     // The plain comparison has a faster function.
@@ -147,6 +151,16 @@ pub(super) fn setp(c: &mut Cx<'_, '_>) -> Lowered<()> {
 /// `set`
 pub(super) fn set(c: &mut Cx<'_, '_>) -> Lowered<()> {
     let [to, from] = c.mods.two_types()?;
+    forms::of(c, "setp", Some(from))?;
+    let known = match from {
+        Type::F16 => matches!(to, Type::U32 | Type::S32 | Type::U16 | Type::S16 | Type::F16 | Type::Bf16),
+        Type::Bf16 => matches!(to, Type::U32 | Type::S32 | Type::U16 | Type::S16 | Type::Bf16),
+        Type::F16x2 | Type::Bf16x2 => matches!(to, Type::U32 | Type::S32) || to == from,
+        _ => matches!(to, Type::U32 | Type::S32 | Type::F32 | Type::F16 | Type::Bf16),
+    };
+    if !known {
+        return c.mods.bad_type(to);
+    }
     let mut lane = comparison(c, from)?;
     if let LaneFn::Half(HalfFn::SetP(compare) | HalfFn::SetPBoth(compare)) = lane.f
         && (format(to).is_some() || matches!(to, Type::U16 | Type::S16) || from.bits() == 32)
@@ -159,6 +173,8 @@ pub(super) fn set(c: &mut Cx<'_, '_>) -> Lowered<()> {
     let one = match to {
         Type::U32 | Type::S32 => !0,
         Type::F32 => 1f32.to_bits(),
+        Type::F16 => 0x3c00,
+        Type::Bf16 => 0x3f80,
         _ => return c.mods.bad_type(to),
     };
     let d = dst(c, to)?[0];
@@ -204,9 +220,10 @@ pub(super) fn selp(c: &mut Cx<'_, '_>) -> Lowered<()> {
 /// `slct`: the first source if the third is not negative.
 pub(super) fn slct(c: &mut Cx<'_, '_>) -> Lowered<()> {
     let [ty, by] = c.mods.two_types()?;
-    let ftz = c.mods.take("ftz");
+    let ftz = by == Type::F32 && c.mods.take("ftz");
     c.mods.finish(&["ftz"])?;
     c.expect(4)?;
+    forms::of(c, "selp", Some(ty))?;
     let p: Pred = c.temp_pred();
     let f = match by {
         Type::S32 => LaneFn::Int(IntFn::Set { cmp: Cmp::Ge, signed: true }),

@@ -10,7 +10,7 @@ use lanescope_ir::{InstId, Op, PredSrc, Slot, Src};
 use super::cx::{Cx, Fix, RETURN, STACK};
 use super::fail::{Lowered, unsupported};
 use super::plan::call_signature;
-use crate::tree::{Operand, OperandKind, RegisterId, Space, TableKind, Target, Type};
+use crate::tree::{FunctionKind, Operand, OperandKind, RegisterId, Space, TableKind, Target, Type};
 
 /// The bank of the tables of indirect branches.
 pub(super) const TABLE_BANK: u8 = 4;
@@ -240,6 +240,11 @@ pub(super) fn call(c: &mut Cx<'_, '_>) -> Lowered<()> {
         pass(c, operand, offset, size, false)?;
     }
     match call.target.kind {
+        OperandKind::Symbol { target: Target::Function(function), .. }
+            if c.module.functions.get(function.index()).is_some_and(|f| f.kind == FunctionKind::Entry) =>
+        {
+            return c.error(call.target.span, "a kernel cannot be called");
+        }
         OperandKind::Symbol { target: Target::Function(function), .. } => match c.plan.place_of(function) {
             Some(place) => {
                 back(c);
@@ -416,11 +421,25 @@ pub(super) fn stack(c: &mut Cx<'_, '_>) -> Lowered<()> {
 
 /// `trap`, `brkpt`, `nanosleep`, `pmevent`
 pub(super) fn simple(c: &mut Cx<'_, '_>) -> Lowered<()> {
+    if matches!(c.mods.name, "trap" | "brkpt") {
+        c.expect(0)?;
+    }
     match c.mods.name {
         "trap" => c.control(ControlOp::Trap, None),
         "brkpt" => c.control(ControlOp::Breakpoint, None),
-        "nanosleep" => c.control(ControlOp::Sleep, None),
-        "pmevent" => c.emit(Op::Nop),
+        "nanosleep" => {
+            c.expect(1)?;
+            c.word(0, Type::U32)?;
+            c.control(ControlOp::Sleep, None);
+        }
+        "pmevent" => {
+            c.expect(1)?;
+            match c.operand(0)?.kind.integer() {
+                Some(0..16) => c.emit(Op::Nop),
+                Some(_) if c.mods.has("mask") => c.emit(Op::Nop),
+                _ => return c.error(c.span, "`pmevent` takes the number of an event, 0 to 15"),
+            }
+        }
         _ => return unsupported("control"),
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! `cvt`
 
+mod rules;
+
 use lanescope_ir::op::LaneFn;
 use lanescope_ir::op::convert::{ConvertFn, Float, Float8, Integer, Tf32Rounding};
 use lanescope_ir::op::double::DoubleFn;
@@ -77,6 +79,9 @@ pub(super) fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
         finite: c.mods.take("satfinite"),
     };
     c.mods.finish(KNOWN)?;
+    if let Some(why) = rules::broken(to, from, &how) {
+        return c.error(c.mods.span, why);
+    }
     match (to, from) {
         (Type::F16x2 | Type::Bf16x2, _) | (_, Type::F16x2 | Type::Bf16x2) => return two(c, to, from, &how),
         (Type::E4m3x2 | Type::E5m2x2, Type::F32) => return two(c, to, from, &how),
@@ -86,6 +91,10 @@ pub(super) fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
     c.expect(2)?;
     let operand = c.operand(1)?;
     let source = if matches!(operand.kind, OperandKind::Special { .. }) {
+        c.check_special(operand, from, true)?;
+        if integer(to).is_none() {
+            return c.error(operand.span, "special registers are converted to integers only");
+        }
         let t = [c.temp(), c.temp()];
         super::mov::special(c, operand, [Some(t[0]), Some(t[1])])?;
         [Src::slot(t[0]), Src::slot(t[1]), Src::ZERO, Src::ZERO]
@@ -146,12 +155,7 @@ fn floats(c: &mut Cx<'_, '_>, (to, t): (Type, Float), f: Float, d: Dst, source: 
         }
         return Ok(());
     }
-    let round = how.round.or(how.integral);
-    let narrows = bits(t) < bits(f) || matches!((t, f), (Float::Half(_), Float::Half(_)));
-    if narrows && round.is_none() {
-        return c.error(c.mods.span, "a conversion to a smaller float needs a rounding");
-    }
-    let round = round.unwrap_or_default();
+    let round = how.round.unwrap_or_default();
     match (t, f) {
         (Float::F32, Float::Half(HalfFormat::Bf16)) => c.int(IntFn::Shl, d[0], &[source[0], Src::imm(16)]),
         (Float::Half(format), Float::F32)
@@ -174,14 +178,6 @@ fn floats(c: &mut Cx<'_, '_>, (to, t): (Type, Float), f: Float, d: Dst, source: 
     }
     saturate(c, to, d, how.sat, how.relu);
     Ok(())
-}
-
-fn bits(f: Float) -> u32 {
-    match f {
-        Float::Half(_) => 16,
-        Float::F32 => 32,
-        Float::F64 => 64,
-    }
 }
 
 /// The result clamped to 0..1, or with negative numbers made zero.
@@ -262,7 +258,7 @@ fn two(c: &mut Cx<'_, '_>, to: Type, from: Type, how: &How) -> Lowered<()> {
 
 fn tf32(c: &mut Cx<'_, '_>, how: &How) -> Lowered<()> {
     c.expect(2)?;
-    let d = dst(c, Type::B32)?[0];
+    let d = dst(c, Type::Tf32)?[0];
     let a = c.word(1, Type::F32)?;
     let round = match (how.away, how.round) {
         (true, _) => Tf32Rounding::Away,

@@ -187,8 +187,7 @@ pub(super) fn divide(c: &mut Cx<'_, '_>) -> Lowered<()> {
     if full && name != "div" {
         return c.error(c.mods.span, "only `div` has `.full`");
     }
-    // Old versions of PTX had no rounding and meant the approximation.
-    let inexact = approx || full || (round.is_none() && ty == Type::F32) || name == "rsqrt";
+    let inexact = approx || full || name == "rsqrt";
     let arith = Arith { round: round.unwrap_or_default(), ftz, sat: false };
     let d = dst(c, ty)?;
     let (a, b) = if name == "div" {

@@ -75,13 +75,12 @@ pub(super) fn extreme(c: &mut Cx<'_, '_>, format: Format) -> Lowered<()> {
     let (ftz, propagate) = (c.mods.take("ftz"), c.mods.take("NaN"));
     let (xorsign, abs) = (c.mods.take("xorsign"), c.mods.take("abs"));
     c.mods.finish(&["ftz", "NaN", "xorsign", "abs"])?;
-    c.expect_between(3, 4)?;
+    c.expect(3)?;
     if xorsign != abs {
         return c.error(c.mods.span, "`.xorsign` and `.abs` go together");
     }
-    let three = c.ops.len() == 4;
     let select = [Select::Both; 3];
-    let mut op = LaneOp::new(LaneFn::Half(HalfFn::MinMax { format, ftz, propagate, xorsign, three, select }));
+    let mut op = LaneOp::new(LaneFn::Half(HalfFn::MinMax { format, ftz, propagate, xorsign, three: false, select }));
     op.dst[0] = dst(c, ty)?[0];
     for i in 0..c.ops.len() - 1 {
         op.src[i] = c.word(i + 1, ty)?;

@@ -8,7 +8,7 @@ use lanescope_ir::op::{LaneFn, LaneOp};
 use lanescope_ir::{PredSrc, Src, SrcMod};
 
 use super::cx::{Cx, Dst, Words};
-use super::fail::{Lowered, unsupported};
+use super::fail::Lowered;
 use crate::tree::Type;
 
 pub(super) use bits::lower as bits;
@@ -92,16 +92,12 @@ pub(super) fn extreme(c: &mut Cx<'_, '_>) -> Lowered<()> {
     }
     let relu = c.mods.take("relu");
     c.mods.finish(&["relu"])?;
-    c.expect_between(3, 4)?;
+    c.expect(3)?;
     let signed = matches!(ty, Type::S16 | Type::S32 | Type::S64 | Type::S16x2);
     let smaller = c.mods.name == "min";
-    let three = c.ops.len() == 4;
     let d = dst(c, ty)?;
     let (a, b) = (c.src(c.operand(1)?, ty)?, c.src(c.operand(2)?, ty)?);
     if ty.bits() == 64 {
-        if three || relu {
-            return unsupported("minimum of three 64-bit integers");
-        }
         let mut op = LaneOp::new(LaneFn::Int(IntFn::MinMax64 { signed }));
         op.dst = [d[0], d[1]];
         op.src[..4].copy_from_slice(&[a[0], a[1], b[0], b[1]]);
@@ -109,19 +105,17 @@ pub(super) fn extreme(c: &mut Cx<'_, '_>) -> Lowered<()> {
         c.lane(op);
         return Ok(());
     }
-    let third = if three { c.src(c.operand(3)?, ty)?[0] } else { Src::ZERO };
     let ext = if packed { Type::B32 } else { ty };
-    let (a, b, third) = (c.extended(a[0], ext), c.extended(b[0], ext), c.extended(third, ext));
+    let (a, b) = (c.extended(a[0], ext), c.extended(b[0], ext));
     let packing = if packed { Packing::Two } else { Packing::One };
-    let f = match (three, relu || packed) {
-        (true, _) => IntFn::MinMax3 { signed, packing, relu },
-        (false, true) => IntFn::MinMax { signed, packing, relu },
-        (false, false) if smaller => IntFn::Min { signed },
-        (false, false) => IntFn::Max { signed },
+    let f = match relu || packed {
+        true => IntFn::MinMax { signed, packing, relu },
+        false if smaller => IntFn::Min { signed },
+        false => IntFn::Max { signed },
     };
     let mut op = LaneOp::new(LaneFn::Int(f));
     op.dst[0] = d[0];
-    op.src[..3].copy_from_slice(&[a, b, third]);
+    op.src[..2].copy_from_slice(&[a, b]);
     op.psrc[0] = if smaller { PredSrc::TRUE } else { PredSrc::FALSE };
     c.lane(op);
     Ok(())

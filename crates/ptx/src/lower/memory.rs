@@ -24,6 +24,19 @@ pub(super) fn ignore_hints(c: &mut Cx<'_, '_>) {
     c.mods.ignore(is_hint);
 }
 
+/// The cache policy, operand `i`: there if and only if `.L2::cache_hint` says so. Caches are not looked at.
+pub(super) fn cache_policy(c: &mut Cx<'_, '_>, i: usize) -> Lowered<()> {
+    let hint = c.mods.take("L2::cache_hint");
+    match c.ops.get(i) {
+        Some(policy) if hint => c.src(policy, Type::B64).map(|_| ()),
+        Some(policy) => {
+            c.error(policy.span, format!("`{}` takes a cache policy with `.L2::cache_hint` only", c.mods.name))
+        }
+        None if hint => c.error(c.span, "`.L2::cache_hint` needs a cache policy"),
+        None => Ok(()),
+    }
+}
+
 /// The number of elements.
 fn vector(c: &mut Cx<'_, '_>) -> usize {
     c.mods
@@ -40,7 +53,7 @@ fn vector(c: &mut Cx<'_, '_>) -> usize {
 fn elements(c: &Cx<'_, '_>, operand: &Operand, n: usize) -> Lowered<Vec<Operand>> {
     let list: Vec<Operand> = match operand.kind {
         OperandKind::Vector(list) => c.body.list(list).to_vec(),
-        OperandKind::Register(register) if n > 1 => {
+        OperandKind::Register(register) if n > 1 && usize::from(c.register(register).vector) == n => {
             let parts = [Component::X, Component::Y, Component::Z, Component::W];
             let element =
                 |&component| Operand { kind: OperandKind::Element { register, component }, span: operand.span };
@@ -84,6 +97,7 @@ pub(super) fn load(c: &mut Cx<'_, '_>) -> Lowered<()> {
     let ty = c.mods.ty()?;
     let n = vector(c);
     let space = c.mods.find(space);
+    cache_policy(c, 2)?;
     ignore_hints(c);
     c.mods.finish(&["v2", "v4", "v8", "global", "shared", "local", "const", "param"])?;
     c.expect_between(2, 3)?;
@@ -173,6 +187,7 @@ pub(super) fn store(c: &mut Cx<'_, '_>) -> Lowered<()> {
     if c.mods.has("async") || c.mods.has("bulk") {
         return unsupported("asynchronous store");
     }
+    cache_policy(c, 2)?;
     ignore_hints(c);
     c.mods.finish(&["v2", "v4", "v8", "global", "shared", "local", "param"])?;
     c.expect_between(2, 3)?;
@@ -233,10 +248,21 @@ pub(super) fn copy_async(c: &mut Cx<'_, '_>) -> Lowered<()> {
     if let Some(what) = c.mods.find(|m| matches!(m, "commit_group" | "wait_group" | "wait_all").then_some(m)) {
         c.mods.finish(&[])?;
         c.expect(usize::from(what == "wait_group"))?;
+        if what == "wait_group" && c.operand(0)?.kind.integer().is_none() {
+            return c.error(c.operand(0)?.span, "the number of groups must be a constant");
+        }
         c.emit(Op::Nop);
         return Ok(());
     }
-    ignore_hints(c);
+    if let Some(ty) = c.mods.types().first() {
+        return c.error(c.mods.span, format!("`cp.async` has no type, and here is `.{}`", ty.name()));
+    }
+    let whole = c.mods.take("cg");
+    if !whole && !c.mods.take("ca") {
+        return c.error(c.mods.span, "`cp.async` needs `.ca` or `.cg`");
+    }
+    let hint = c.mods.take("L2::cache_hint");
+    c.mods.ignore(|m| m.starts_with("L2::"));
     if !(c.mods.take("shared") || c.mods.take("shared::cta")) || !c.mods.take("global") {
         return unsupported("asynchronous copy");
     }
@@ -244,23 +270,45 @@ pub(super) fn copy_async(c: &mut Cx<'_, '_>) -> Lowered<()> {
     c.expect_between(3, 5)?;
     let (to, from) = (c.address_of(0, Some(Space::Shared))?, c.address_of(1, Some(Space::Global))?);
     let width = match c.operand(2)?.kind.integer() {
+        Some(16) => Width::B128,
+        _ if whole => return c.error(c.operand(2)?.span, "the size must be 16 with `.cg`"),
         Some(4) => Width::B32,
         Some(8) => Width::B64,
-        Some(16) => Width::B128,
         _ => return c.error(c.operand(2)?.span, "the size must be 4, 8 or 16"),
     };
+    bracketed(c, 0)?;
+    bracketed(c, 1)?;
     let (mut valid, mut amount) = (PredSrc::TRUE, Amount::All);
     match c.ops.get(3) {
         // Where it holds, the source counts as zeros.
         Some(operand) if c.register_type(operand) == Some(Type::Pred) => valid = c.psrc(operand)?.not(),
-        // The last operand may be a cache policy.
-        Some(operand) if !matches!(c.register_type(operand), Some(ty) if ty.bits() == 64) => {
+        Some(operand) if !(hint && c.ops.len() == 4) => {
+            if operand.kind.integer().is_some_and(|size| size > u64::from(width.bytes())) {
+                return c.error(operand.span, "no more can be copied than the size");
+            }
             amount = Amount::First(c.src(operand, Type::U32)?[0]);
         }
         _ => {}
     }
+    match c.ops.get(if c.ops.len() == 5 { 4 } else { 3 }) {
+        Some(policy) if hint => drop(c.src(policy, Type::B64)?),
+        Some(policy) if c.ops.len() == 5 => {
+            return c.error(policy.span, "`cp.async` takes a cache policy with `.L2::cache_hint` only");
+        }
+        None if hint => return c.error(c.span, "`.L2::cache_hint` needs a cache policy"),
+        _ => {}
+    }
     c.memory(MemoryOp::Copy { width, to: to.addr, from: from.addr, valid, amount });
     Ok(())
+}
+
+/// Refuses `array[1]` where only `[array+4]` is an address.
+pub(super) fn bracketed(c: &Cx<'_, '_>, i: usize) -> Lowered<()> {
+    let operand = c.operand(i)?;
+    if operand.span.text(c.module.source).starts_with('[') {
+        return Ok(());
+    }
+    c.error(operand.span, "an address in brackets is needed here")
 }
 
 /// `createpolicy`: a number that only caches look at.

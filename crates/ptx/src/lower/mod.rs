@@ -19,6 +19,7 @@ mod convert;
 mod cx;
 mod fail;
 mod float;
+mod forms;
 mod half;
 mod int;
 mod launch;
@@ -99,6 +100,7 @@ pub fn load(parse: &Parse<'_>, name: &str, options: Options) -> Result<Kernel, E
     for error in std::mem::take(&mut plan.diagnostics) {
         errors.add(error);
     }
+    check::head(module, &mut errors);
     unsupported::directives(module, &module.directives, &mut errors);
     let mut pool = Pool::new();
     let mut program = Program::default();
@@ -134,6 +136,7 @@ fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
             contract::keep(c)?;
         }
     }
+    forms::check(c)?;
     let types = c.mods.types();
     let first = types.first().copied();
     let is_float = matches!(first, Some(T::F32 | T::F64 | T::F32x2));
@@ -186,6 +189,7 @@ fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
         // Every store is visible at once, and caches are not looked at.
         "prefetch" | "prefetchu" | "applypriority" | "discard" | "membar" | "fence" | "griddepcontrol"
         | "setmaxnreg" => {
+            forms::nothing(c)?;
             c.emit(lanescope_ir::Op::Nop);
             Ok(())
         }

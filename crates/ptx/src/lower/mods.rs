@@ -54,6 +54,11 @@ impl<'a> Mods<'a> {
         self.left.retain(|m| !f(m));
     }
 
+    /// Those that are left, types apart.
+    pub(super) fn left(&self) -> impl Iterator<Item = &'a str> {
+        self.left.iter().copied()
+    }
+
     /// Whether it is there; it stays.
     pub(super) fn has(&self, modifier: &str) -> bool {
         self.left.contains(&modifier)

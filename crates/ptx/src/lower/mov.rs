@@ -10,7 +10,7 @@ use super::cx::{Cx, Words, words};
 use super::fail::{Lowered, unsupported};
 use super::launch;
 use crate::special::Special;
-use crate::tree::{Component, Operand, OperandKind, Space, Target, Type};
+use crate::tree::{AddressId, Component, Operand, OperandKind, Space, Target, Type};
 
 pub(super) fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
     let ty = c.mods.ty()?;
@@ -37,6 +37,11 @@ pub(super) fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
     if ty.bits() < 16 {
         return c.mods.bad_type(ty);
     }
+    let packs = matches!(to.kind, OperandKind::Vector(_)) || matches!(from.kind, OperandKind::Vector(_));
+    if packs && vector.is_none() && !matches!(ty, Type::B16 | Type::B32 | Type::B64 | Type::B128) {
+        return c
+            .error(c.mods.span, format!("`{}` moves no parts: they are bits, as `.b{}` is", c.mods.text, ty.bits()));
+    }
     if let Some(n) = vector {
         return whole_vectors(c, ty, n, to, from);
     }
@@ -44,10 +49,12 @@ pub(super) fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
         (OperandKind::Vector(_), _) => unpack(c, ty, to, from),
         (_, OperandKind::Vector(_)) => pack(c, ty, to, from),
         (_, OperandKind::Special { .. }) => {
+            c.check_special(from, ty, false)?;
             let d = c.dst(to, ty)?;
             special(c, from, [d[0], d[1]])
         }
         (_, OperandKind::Symbol { target, offset }) => symbol(c, ty, to, from, target, offset),
+        (_, OperandKind::Address(id)) if c.body.address(id).index.is_some() => element(c, ty, to, id),
         _ => {
             let d = c.dst(to, ty)?;
             let s = c.src(from, ty)?;
@@ -68,18 +75,36 @@ fn copy(c: &mut Cx<'_, '_>, d: [Option<Slot>; 4], s: Words, n: usize) {
     }
 }
 
-fn whole_vectors(c: &mut Cx<'_, '_>, ty: Type, n: usize, to: &Operand, from: &Operand) -> Lowered<()> {
+/// Element `i` of an operand that is a vector of `n`.
+fn nth(c: &Cx<'_, '_>, operand: &Operand, n: usize, i: usize) -> Option<Operand> {
     let part = [Component::X, Component::Y, Component::Z, Component::W];
-    let element = |operand: &Operand, i: usize| match operand.kind {
-        OperandKind::Register(register) if i < 4 => {
+    match operand.kind {
+        OperandKind::Register(register) if i < 4 && usize::from(c.register(register).vector) == n => {
             Some(Operand { kind: OperandKind::Element { register, component: part[i] }, span: operand.span })
+        }
+        OperandKind::Special { register, component: None } if i < 4 => {
+            Some(Operand { kind: OperandKind::Special { register, component: Some(part[i]) }, span: operand.span })
         }
         OperandKind::Vector(list) => c.body.list(list).get(i).copied(),
         _ => None,
-    };
+    }
+}
+
+fn whole_vectors(c: &mut Cx<'_, '_>, ty: Type, n: usize, to: &Operand, from: &Operand) -> Lowered<()> {
+    if let OperandKind::Special { .. } = from.kind {
+        for i in 0..n {
+            let (Some(to), Some(from)) = (nth(c, to, n, i), nth(c, from, n, i)) else {
+                return c.error(c.span, "this move needs two vectors");
+            };
+            c.check_special(&from, ty, false)?;
+            let d = c.dst(&to, ty)?;
+            special(c, &from, [d[0], d[1]])?;
+        }
+        return Ok(());
+    }
     let mut moves = Vec::new();
     for i in 0..n {
-        let (Some(to), Some(from)) = (element(to, i), element(from, i)) else {
+        let (Some(to), Some(from)) = (nth(c, to, n, i), nth(c, from, n, i)) else {
             return c.error(c.span, "this move needs two vectors");
         };
         moves.push((c.dst(&to, ty)?, c.src(&from, ty)?));
@@ -93,6 +118,9 @@ fn whole_vectors(c: &mut Cx<'_, '_>, ty: Type, n: usize, to: &Operand, from: &Op
 /// The type of one of `n` parts of a value.
 fn part(c: &Cx<'_, '_>, ty: Type, n: usize, operand: &Operand) -> Lowered<Type> {
     match ty.bits() as usize / n.max(1) {
+        _ if ty.bits() as usize % n.max(1) != 0 => {
+            c.error(operand.span, format!("a `.{}` has no {n} parts", ty.name()))
+        }
         8 => Ok(Type::B8),
         16 => Ok(Type::B16),
         32 => Ok(Type::B32),
@@ -105,9 +133,14 @@ fn pack(c: &mut Cx<'_, '_>, ty: Type, to: &Operand, from: &Operand) -> Lowered<(
     let members = c.members(from);
     let part = part(c, ty, members.len(), from)?;
     let d = c.dst(to, ty)?;
+    if let [member] = members {
+        let s = c.src(member, ty)?;
+        copy(c, d, s, words(ty));
+        return Ok(());
+    }
     let mut s = Vec::new();
     for member in members {
-        s.push(c.src_wide(member, part, part == Type::B8)?);
+        s.push(c.src(member, part)?);
     }
     match part {
         Type::B64 => copy(c, d, [s[0][0], s[0][1], s[1][0], s[1][1]], 4),
@@ -149,10 +182,23 @@ fn pack(c: &mut Cx<'_, '_>, ty: Type, to: &Operand, from: &Operand) -> Lowered<(
 fn unpack(c: &mut Cx<'_, '_>, ty: Type, to: &Operand, from: &Operand) -> Lowered<()> {
     let members = c.members(to);
     let part = part(c, ty, members.len(), to)?;
-    let s = c.src(from, ty)?;
+    if let [member] = members {
+        let (d, s) = (c.dst(member, ty)?, c.src(from, ty)?);
+        copy(c, d, s, words(ty));
+        return Ok(());
+    }
+    let s = match from.kind {
+        OperandKind::Special { .. } => {
+            c.check_special(from, ty, false)?;
+            let t = [c.temp(), c.temp()];
+            special(c, from, t.map(Some))?;
+            [Src::slot(t[0]), Src::slot(t[1]), Src::ZERO, Src::ZERO]
+        }
+        _ => c.src(from, ty)?,
+    };
     let mut d = Vec::new();
     for member in members {
-        d.push(c.dst_wide(member, part, part == Type::B8)?);
+        d.push(c.dst(member, part)?);
     }
     match part {
         Type::B64 => {
@@ -190,6 +236,9 @@ fn unpack(c: &mut Cx<'_, '_>, ty: Type, to: &Operand, from: &Operand) -> Lowered
 /// The address of something.
 fn symbol(c: &mut Cx<'_, '_>, ty: Type, to: &Operand, from: &Operand, target: Target, offset: i32) -> Lowered<()> {
     let d = c.dst(to, ty)?;
+    if ty.is_float() {
+        return c.error(from.span, "an address is an integer");
+    }
     if let Target::Function(function) = target {
         let Some(address) = c.plan.address_of(function) else {
             return c.error(from.span, "this function has no address");
@@ -198,7 +247,10 @@ fn symbol(c: &mut Cx<'_, '_>, ty: Type, to: &Operand, from: &Operand, target: Ta
         c.apply(LaneFn::Int(IntFn::Mov64), [d[0], d[1]], &[Src::imm(address as u32), Src::imm((address >> 32) as u32)]);
         return Ok(());
     }
-    let (_, place) = c.variable(target, from.span)?;
+    let (variable, place) = c.variable(target, from.span)?;
+    if variable.space == Space::Global && ty.bits() < 64 && c.module.address_size == Some(64) {
+        return c.error(c.mods.span, ".global addresses have 64 bits");
+    }
     let address = place.addr.offset.wrapping_add(i64::from(offset)) as u64;
     match place.addr.base.read() {
         // In the frame.
@@ -212,6 +264,26 @@ fn symbol(c: &mut Cx<'_, '_>, ty: Type, to: &Operand, from: &Operand, target: Ta
             let s = [Src::imm(address as u32), Src::imm((address >> 32) as u32), Src::ZERO, Src::ZERO];
             copy(c, d, s, words(ty).min(2));
         }
+    }
+    Ok(())
+}
+
+/// The address of an element, `array[register]`.
+fn element(c: &mut Cx<'_, '_>, ty: Type, to: &Operand, id: AddressId) -> Lowered<()> {
+    let d = c.dst(to, ty)?;
+    let OperandKind::Symbol { target, .. } = c.body.address(id).base else { return unsupported("this element") };
+    let place = c.variable(target, c.body.address(id).base_span)?.0.space;
+    if place == Space::Global && ty.bits() < 64 && c.module.address_size == Some(64) {
+        return c.error(c.mods.span, ".global addresses have 64 bits");
+    }
+    let addr = c.address(id, Some(place))?.addr;
+    let offset = [Src::imm(addr.offset as u32), Src::imm((addr.offset >> 32) as u32)];
+    if ty.bits() == 64 {
+        let high = addr.base_hi.unwrap_or(Src::ZERO);
+        let sum = IntFn::Add64 { neg: [false; 2] };
+        c.apply(LaneFn::Int(sum), [d[0], d[1]], &[addr.base, high, offset[0], offset[1]]);
+    } else {
+        c.int(IntFn::Add, d[0], &[addr.base, offset[0]]);
     }
     Ok(())
 }
@@ -292,7 +364,17 @@ pub(super) fn convert_address(c: &mut Cx<'_, '_>) -> Lowered<()> {
     let (to, from) = (c.operand(0)?, c.operand(1)?);
     let d = c.dst(to, ty)?;
     let s = match from.kind {
+        OperandKind::Symbol { .. } if back => {
+            return c.error(from.span, "a generic address in a register is needed here");
+        }
         OperandKind::Symbol { target, offset } => {
+            if !matches!(target, Target::Function(_)) {
+                let (variable, _) = c.variable(target, from.span)?;
+                if variable.space != space {
+                    let message = format!("`{}` lies in .{}", variable.name, variable.space.name());
+                    return c.error(from.span, message);
+                }
+            }
             symbol(c, ty, to, from, target, offset)?;
             match d {
                 [Some(lo), Some(hi), ..] => [Src::slot(lo), Src::slot(hi)],
@@ -349,7 +431,13 @@ pub(super) fn is_in_space(c: &mut Cx<'_, '_>) -> Lowered<()> {
     c.mods.finish(&["const", "global", "local", "shared", "param"])?;
     c.expect(2)?;
     let p = c.pdst(c.operand(0)?)?;
-    let s = c.src(c.operand(1)?, Type::U64)?;
+    // A register of 32 bits is an address whose upper half is zero.
+    let operand = c.operand(1)?;
+    let wide = c.register_type(operand).is_none_or(|ty| ty.bits() != 32);
+    let mut s = c.src(operand, if wide { Type::U64 } else { Type::U32 })?;
+    if !wide {
+        s[1] = lanescope_ir::Src::ZERO;
+    }
     let space = match space {
         Some(Space::Shared) => IrSpace::Shared,
         Some(Space::Local) => IrSpace::Local,

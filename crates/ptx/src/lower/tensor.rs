@@ -125,6 +125,14 @@ pub(super) fn multiply(c: &mut Cx<'_, '_>) -> Lowered<()> {
     Ok(())
 }
 
+/// `.sync.aligned`, which no instruction of a whole warp is without.
+fn aligned(c: &mut Cx<'_, '_>) -> Lowered<()> {
+    if c.mods.take("sync") && c.mods.take("aligned") {
+        return Ok(());
+    }
+    c.error(c.mods.span, format!("`{}` needs `.sync.aligned`", c.mods.name))
+}
+
 /// The modifiers of `ldmatrix` and `stmatrix`: number of tiles, whether transposed, state space.
 fn tiles(c: &mut Cx<'_, '_>) -> Lowered<(u8, bool, Option<Space>)> {
     let ty = c.mods.ty()?;
@@ -139,7 +147,7 @@ fn tiles(c: &mut Cx<'_, '_>) -> Lowered<(u8, bool, Option<Space>)> {
         "x4" => Some(4),
         _ => None,
     });
-    c.mods.ignore(|m| matches!(m, "sync" | "aligned"));
+    aligned(c)?;
     c.mods.finish(&["sync", "aligned", "trans", "shared", "x1", "x2", "x4"])?;
     c.expect(2)?;
     match count {
@@ -168,6 +176,7 @@ pub(super) fn load(c: &mut Cx<'_, '_>) -> Lowered<()> {
     for (d, member) in dst.iter_mut().zip(words(c, 0, count)?) {
         *d = c.dst(member, Type::B32)?[0];
     }
+    let space = space.or_else(|| narrow(c, 1));
     let place = c.address_of(1, space)?;
     in_shared(c, place.space)?;
     whole_warp(c);
@@ -182,11 +191,19 @@ pub(super) fn store(c: &mut Cx<'_, '_>) -> Lowered<()> {
     for (s, member) in src.iter_mut().zip(words(c, 1, count)?) {
         *s = c.src(member, Type::B32)?[0];
     }
+    let space = space.or_else(|| narrow(c, 0));
     let place = c.address_of(0, space)?;
     in_shared(c, place.space)?;
     whole_warp(c);
     c.memory(MemoryOp::StoreMatrix { space: place.space, count, transposed, src, addr: place.addr });
     Ok(())
+}
+
+/// An address of 32 bits is one of shared memory.
+fn narrow(c: &Cx<'_, '_>, i: usize) -> Option<Space> {
+    let OperandKind::Address(id) = c.ops.get(i)?.kind else { return None };
+    let OperandKind::Register(register) = c.body.address(id).base else { return None };
+    (c.register(register).ty.bits() == 32).then_some(Space::Shared)
 }
 
 fn in_shared(c: &Cx<'_, '_>, space: IrSpace) -> Lowered<()> {
@@ -200,10 +217,11 @@ fn in_shared(c: &Cx<'_, '_>, space: IrSpace) -> Lowered<()> {
 pub(super) fn transpose(c: &mut Cx<'_, '_>) -> Lowered<()> {
     let ty = c.mods.ty()?;
     let trans = c.mods.take("trans");
-    c.mods.ignore(|m| matches!(m, "sync" | "aligned" | "m8n8"));
+    let shape = c.mods.take("m8n8");
+    aligned(c)?;
     c.mods.finish(&["sync", "aligned", "m8n8", "trans"])?;
     c.expect(2)?;
-    if ty != Type::B16 || !trans {
+    if ty != Type::B16 || !trans || !shape {
         return c.error(c.mods.span, "`movmatrix` is `.sync.aligned.m8n8.trans.b16`");
     }
     let dst = c.dst(c.operand(0)?, Type::B32)?[0];

@@ -30,7 +30,7 @@ pub(super) fn kind(name: &str) -> &'static str {
 /// right.
 const LAST: Version = Version { major: 9, minor: 0 };
 
-fn is_later(module: &Module<'_>) -> bool {
+pub(super) fn is_later(module: &Module<'_>) -> bool {
     module.version.is_some_and(|version| version > LAST)
 }
 

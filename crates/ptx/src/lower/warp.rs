@@ -9,7 +9,7 @@ use lanescope_ir::{Op, PredSrc, Src};
 
 use super::cx::Cx;
 use super::fail::Lowered;
-use crate::tree::Type;
+use crate::tree::{Type, Version};
 
 /// Waits for the lanes of `mask`.
 pub(super) fn wait(c: &mut Cx<'_, '_>, mask: Src) {
@@ -21,10 +21,20 @@ fn wait_all(c: &mut Cx<'_, '_>) {
     c.control(ControlOp::WarpSync { mode: WarpSyncMode::All, cond: PredSrc::TRUE }, None);
 }
 
+/// From sm_70 and PTX 6.4 on, lanes that take part in an exchange are named.
+fn named(c: &Cx<'_, '_>, sync: bool) -> Lowered<()> {
+    let late = c.module.version.is_some_and(|version| version >= Version { major: 6, minor: 4 });
+    if !sync && late && c.module.target().is_some_and(|sm| sm >= 70) {
+        return c.error(c.mods.span, format!("`{}` needs `.sync` and a mask from sm_70 on", c.mods.name));
+    }
+    Ok(())
+}
+
 /// `shfl`
 pub(super) fn shuffle(c: &mut Cx<'_, '_>) -> Lowered<()> {
     let ty = c.mods.ty()?;
     let sync = c.mods.take("sync");
+    named(c, sync)?;
     let mode = c.mods.find(|m| {
         Some(match m {
             "up" => ShuffleMode::Up,
@@ -48,7 +58,7 @@ pub(super) fn shuffle(c: &mut Cx<'_, '_>) -> Lowered<()> {
     };
     let (src, lane, clamp) = (c.word(1, ty)?, c.word(2, Type::B32)?, c.word(3, Type::B32)?);
     if sync {
-        let mask = c.word(4, Type::B32)?;
+        let mask = c.word(4, Type::U32)?;
         wait(c, mask);
     }
     c.warp(WarpOp::Shuffle { mode, dst, pdst, src, lane, clamp });
@@ -59,6 +69,7 @@ pub(super) fn shuffle(c: &mut Cx<'_, '_>) -> Lowered<()> {
 pub(super) fn vote(c: &mut Cx<'_, '_>) -> Lowered<()> {
     let ty = c.mods.ty()?;
     let sync = c.mods.take("sync");
+    named(c, sync)?;
     let what = c.mods.find(|m| matches!(m, "all" | "any" | "uni" | "ballot").then_some(m));
     c.mods.finish(&["sync", "all", "any", "uni", "ballot"])?;
     c.expect(if sync { 3 } else { 2 })?;
@@ -74,7 +85,7 @@ pub(super) fn vote(c: &mut Cx<'_, '_>) -> Lowered<()> {
         }
     }
     if sync {
-        let mask = c.word(2, Type::B32)?;
+        let mask = c.word(2, Type::U32)?;
         wait(c, mask);
     }
     c.warp(op);
@@ -95,11 +106,12 @@ pub(super) fn matching(c: &mut Cx<'_, '_>) -> Lowered<()> {
     let (d, p) = c.pair(c.operand(0)?);
     let dst = c.dst(d, Type::B32)?[0];
     let pdst = match p {
+        Some(p) if !all => return c.error(p.span, "only `match.all` tells whether all are equal"),
         Some(p) => c.pdst(p)?,
         None => None,
     };
     let s = c.src(c.operand(1)?, ty)?;
-    let mask = c.word(2, Type::B32)?;
+    let mask = c.word(2, Type::U32)?;
     wait(c, mask);
     c.warp(WarpOp::Match { all, dst, pdst, src: [s[0], s[1]] });
     Ok(())
@@ -127,7 +139,7 @@ pub(super) fn reduce(c: &mut Cx<'_, '_>) -> Lowered<()> {
     };
     let dst = c.dst(c.operand(0)?, ty)?[0];
     let src = c.word(1, ty)?;
-    let mask = c.word(2, Type::B32)?;
+    let mask = c.word(2, Type::U32)?;
     wait(c, mask);
     c.warp(WarpOp::Reduce { op, dst, pdst: None, src });
     Ok(())
@@ -146,13 +158,12 @@ pub(super) fn elect(c: &mut Cx<'_, '_>) -> Lowered<()> {
     c.mods.take("sync");
     c.mods.finish(&["sync"])?;
     c.expect(2)?;
-    let (d, p) = c.pair(c.operand(0)?);
-    let dst = c.dst(d, Type::B32)?[0];
-    let pdst = match p {
-        Some(p) => c.pdst(p)?,
-        None => None,
+    let (d, Some(p)) = c.pair(c.operand(0)?) else {
+        return c.error(c.operand(0)?.span, "`elect` needs a predicate as its second result");
     };
-    let mask = c.word(1, Type::B32)?;
+    let dst = c.dst(d, Type::B32)?[0];
+    let pdst = c.pdst(p)?;
+    let mask = c.word(1, Type::U32)?;
     wait(c, mask);
     c.warp(WarpOp::Elect { src: PredSrc::TRUE, dst, pdst });
     Ok(())
@@ -164,7 +175,7 @@ pub(super) fn barrier(c: &mut Cx<'_, '_>) -> Lowered<()> {
         c.mods.take("sync");
         c.mods.finish(&["sync"])?;
         c.expect(1)?;
-        let mask = c.word(0, Type::B32)?;
+        let mask = c.word(0, Type::U32)?;
         wait(c, mask);
         return Ok(());
     }
@@ -178,8 +189,8 @@ pub(super) fn barrier(c: &mut Cx<'_, '_>) -> Lowered<()> {
     c.mods.finish(&["sync", "arrive", "red", "popc", "and", "or"])?;
     if !red {
         c.expect_between(1, 2)?;
-        let id = c.word(0, Type::B32)?;
-        let threads = if c.ops.len() > 1 { Some(c.word(1, Type::B32)?) } else { None };
+        let id = number(c, 0)?;
+        let threads = if c.ops.len() > 1 { Some(threads(c, 1)?) } else { None };
         if arrive && threads.is_none() {
             return c.error(c.span, "an arrival needs the number of threads");
         }
@@ -190,8 +201,8 @@ pub(super) fn barrier(c: &mut Cx<'_, '_>) -> Lowered<()> {
     }
     c.expect_between(3, 4)?;
     let last = c.ops.len() - 1;
-    let id = c.word(1, Type::B32)?;
-    let threads = if last == 3 { Some(c.word(2, Type::B32)?) } else { None };
+    let id = number(c, 1)?;
+    let threads = if last == 3 { Some(threads(c, 2)?) } else { None };
     let pred = c.psrc(c.operand(last)?)?;
     let (mode, dst, pdst) = match op {
         Some("popc") => (BlockBarrierMode::RedPopc, c.dst(c.operand(0)?, Type::U32)?[0], None),
@@ -205,10 +216,31 @@ pub(super) fn barrier(c: &mut Cx<'_, '_>) -> Lowered<()> {
     Ok(())
 }
 
+/// The number of a barrier.
+fn number(c: &Cx<'_, '_>, i: usize) -> Lowered<Src> {
+    let operand = c.operand(i)?;
+    match operand.kind.integer() {
+        Some(16..) => c.error(operand.span, "barriers have the numbers 0 to 15"),
+        _ => c.word(i, Type::U32),
+    }
+}
+
+/// How many threads wait at a barrier.
+fn threads(c: &Cx<'_, '_>, i: usize) -> Lowered<Src> {
+    let operand = c.operand(i)?;
+    match operand.kind.integer() {
+        Some(threads) if threads % 32 != 0 => {
+            c.error(operand.span, "whole warps wait at a barrier: a multiple of 32 threads")
+        }
+        _ => c.word(i, Type::U32),
+    }
+}
+
 /// Every block is a cluster of its own: to have arrived is nothing, to wait is a barrier of the block, since every
 /// thread arrives before it waits. It has the last barrier's number, which compilers do not hand out.
 fn cluster(c: &mut Cx<'_, '_>) -> Lowered<()> {
     c.only_own_cluster()?;
+    c.expect(0)?;
     let wait = c.mods.take("wait");
     c.mods.ignore(|m| matches!(m, "arrive" | "aligned" | "release" | "acquire" | "relaxed"));
     c.mods.finish(&["arrive", "wait", "aligned"])?;

@@ -195,8 +195,31 @@ impl<'a> Parser<'a> {
         head.ty
     }
 
+    /// Types that a space or a vector cannot have.
+    fn check_type(&mut self, head: &Head<'a>, ty: Type) {
+        let registers = head.space == Some(Space::Reg);
+        let opaque = matches!(ty, Type::Texref | Type::Samplerref | Type::Surfref);
+        let message = if ty == Type::Pred && (!registers || head.vector > 1) {
+            "predicates are single registers"
+        } else if opaque && registers {
+            "textures, samplers and surfaces are no registers"
+        } else if head.vector > 1 && ty.bits() * u32::from(head.vector) > 128 {
+            "a vector has at most 128 bits"
+        } else if head.vector == 8 {
+            "the vectors of variables are `.v2` and `.v4`"
+        } else {
+            return;
+        };
+        self.report(Diagnostic::error(head.span, message));
+    }
+
     fn registers(&mut self, head: &Head<'a>) -> Option<()> {
         let ty = self.type_of(head)?;
+        self.check_type(head, ty);
+        // A declaration of nothing.
+        if self.token.kind == Kind::Semi {
+            return Some(());
+        }
         loop {
             let token = self.expect(Kind::Ident, "the name of a register")?;
             if token.span.text(self.source) == "_" {
@@ -231,6 +254,28 @@ impl<'a> Parser<'a> {
     /// The names of a declaration of variables, up to the semicolon.
     pub(super) fn variables(&mut self, head: &Head<'a>, linkage: Linkage) -> Option<()> {
         let ty = self.type_of(head)?;
+        self.check_type(head, ty);
+        let module = self.frame.depth() == 0;
+        match head.space {
+            None => {
+                let error = Diagnostic::error(head.span, "the declaration has no state space");
+                self.report(error.note("write where it lies: `.global`, `.const`, `.shared`, ..."));
+            }
+            Some(Space::Local) if module => {
+                self.report(Diagnostic::error(head.span, "variables in `.local` are declared in functions"));
+            }
+            Some(Space::SpecialReg) => {
+                self.report(Diagnostic::error(head.span, "special registers are not declared"));
+            }
+            Some(space) if linkage == Linkage::Common && space != Space::Global => {
+                self.report(Diagnostic::error(head.span, "`.common` variables lie in `.global`"));
+            }
+            _ => {}
+        }
+        // A declaration of nothing.
+        if self.token.kind == Kind::Semi {
+            return Some(());
+        }
         loop {
             let token = self.expect(Kind::Ident, "the name of a variable")?;
             let mut variable = self.variable(head, ty, linkage, token.span);
@@ -323,6 +368,14 @@ impl<'a> Parser<'a> {
         if self.frame.depth() > 0 {
             let id = LocalId(self.frame.body.variables.len() as u32);
             let span = variable.span;
+            self.apart_from_ranges(name, span);
+            for range in &self.frame.variable_ranges {
+                if range.block.start == self.frame.open() && range.number(variable.name).is_some() {
+                    let first = range.variable.span;
+                    self.duplicate(name, span, Some(first));
+                    break;
+                }
+            }
             self.frame.body.variables.push(variable);
             self.bind(name, Bound::Target(Target::Local(id)), span);
             return;
@@ -379,8 +432,10 @@ impl<'a> Parser<'a> {
                 }
                 continue;
             }
-            let head = self.head()?;
+            let mut head = self.head()?;
             let ty = self.type_of(&head)?;
+            head.space.get_or_insert(Space::Param);
+            self.check_type(&head, ty);
             let span = if self.token.kind == Kind::Ident {
                 self.bump().span
             } else {

@@ -55,7 +55,12 @@ impl<'a> Parser<'a> {
             self.report(Diagnostic::error(self.token.span, "a predicate cannot have an initial value"));
             return None;
         }
+        let dimensions = shape.sizes.len() - 1;
         if self.token.kind != Kind::LBrace {
+            if dimensions > 0 {
+                self.report(Diagnostic::error(self.token.span, "the values of an array or a vector stand in braces"));
+                return None;
+            }
             let mut level = Level { start: 0, end: shape.sizes[0], cursor: 0 };
             self.initial_value(&shape, &mut level, &mut initializer)?;
             return Some(initializer);
@@ -65,12 +70,9 @@ impl<'a> Parser<'a> {
             // A value, an opening brace, or a closing one.
             if self.token.kind == Kind::LBrace {
                 let depth = levels.len();
-                // An element may stand in braces of its own, too.
-                let Some(&size) = shape.sizes.get(depth) else {
-                    self.report(Diagnostic::error(
-                        self.token.span,
-                        "more nested braces than the variable has dimensions",
-                    ));
+                let Some(&size) = shape.sizes.get(depth).filter(|_| depth < dimensions) else {
+                    let message = "more nested braces than the variable has dimensions";
+                    self.report(Diagnostic::error(self.token.span, message));
                     return None;
                 };
                 let (mut start, limit) = levels.last().map_or((0, size), |level| {
@@ -87,6 +89,10 @@ impl<'a> Parser<'a> {
                 if self.token.kind != Kind::RBrace {
                     continue;
                 }
+            } else if levels.len() < dimensions {
+                let message = "the variable has more dimensions: each has braces of its own";
+                self.report(Diagnostic::error(self.token.span, message));
+                return None;
             } else if let Some(level) = levels.last_mut() {
                 self.initial_value(&shape, level, &mut initializer)?;
             }
@@ -145,6 +151,10 @@ impl<'a> Parser<'a> {
                     mask = self.literal(start)?.integer();
                     self.bump();
                 }
+                if shape.ty.is_float() {
+                    let message = format!("an address cannot be the initial value of `.{}`", shape.ty.name());
+                    self.report(Diagnostic::error(self.token.span, message));
+                }
                 let relocation = self.symbol_value(level.cursor, width as u8, mask)?;
                 into.relocations.push(relocation);
                 if start.kind == Kind::Integer {
@@ -184,15 +194,20 @@ impl<'a> Parser<'a> {
     fn encode(&mut self, ty: Type, value: Value, span: Span) -> Option<u128> {
         let bits = match (ty, value) {
             (Type::F64, Value::Double(bits)) => Some(bits),
-            (Type::F64, Value::Single(bits)) => Some(f64::from(f32::from_bits(bits)).to_bits()),
-            (Type::F64, Value::Signed(value)) => Some((value as f64).to_bits()),
-            (Type::F64, Value::Unsigned(value)) => Some((value as f64).to_bits()),
+            (Type::F64 | Type::F32, Value::Signed(_) | Value::Unsigned(_)) => {
+                let message = format!("an integer cannot be the initial value of `.{}`", ty.name());
+                self.report(
+                    Diagnostic::error(span, message).note("write it with a point, or as bits: `1.0`, `0f3F800000`"),
+                );
+                return None;
+            }
             (Type::F32, Value::Single(bits)) => Some(u64::from(bits)),
             (Type::F32, Value::Double(bits)) => Some(u64::from((f64::from_bits(bits) as f32).to_bits())),
-            (Type::F32, Value::Signed(value)) => Some(u64::from((value as f32).to_bits())),
-            (Type::F32, Value::Unsigned(value)) => Some(u64::from((value as f32).to_bits())),
-            (_, Value::Single(bits)) if ty.bits() == 32 => Some(u64::from(bits)),
-            (_, Value::Double(bits)) if ty.bits() == 64 => Some(bits),
+            (Type::B32, Value::Single(bits)) => Some(u64::from(bits)),
+            (Type::B32, Value::Double(bits)) => Some(u64::from((f64::from_bits(bits) as f32).to_bits())),
+            (Type::B64, Value::Double(bits)) => Some(bits),
+            // As ptxas has it: these bits, and not the number.
+            (Type::B64 | Type::F64, Value::Single(bits)) => Some(u64::from(bits)),
             (_, Value::Single(_) | Value::Double(_)) => None,
             (_, Value::Signed(value)) => {
                 // Sign-extended, for types of 128 bits.

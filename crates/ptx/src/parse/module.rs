@@ -62,7 +62,9 @@ impl<'a> Parser<'a> {
                 if size != 32 && size != 64 {
                     self.report(Diagnostic::error(at, format!("the address size is 32 or 64, not {size}")));
                 }
-                self.module.address_size = Some(size);
+                if self.module.address_size.replace(size).is_some() {
+                    self.report(Diagnostic::error(at, "a second `.address_size`"));
+                }
                 self.eat(Kind::Semi);
             }
             ".file" => self.file(),
@@ -179,6 +181,9 @@ impl<'a> Parser<'a> {
         match parts {
             Some((major, minor)) if token.kind == Kind::Float => {
                 self.bump();
+                if self.module.version.is_some() {
+                    self.report(Diagnostic::error(token.span, "a second `.version`"));
+                }
                 self.module.version = Some(Version { major, minor });
                 self.eat(Kind::Semi);
             }
@@ -284,6 +289,7 @@ impl<'a> Parser<'a> {
         }
         let defined = self.token.kind == Kind::LBrace;
         let span = start.to(self.previous);
+        self.check_head(kind, name.span, &returns, &params, &tuning);
         let function = Function {
             name: text,
             name_span: name.span,
@@ -304,6 +310,47 @@ impl<'a> Parser<'a> {
             return;
         }
         self.define(id, text);
+    }
+
+    /// What a head says that its kind of function cannot have.
+    fn check_head(
+        &mut self,
+        kind: FunctionKind,
+        name: Span,
+        returns: &[Variable<'a>],
+        params: &[Variable<'a>],
+        tuning: &Tuning,
+    ) {
+        let entry = kind == FunctionKind::Entry;
+        let last = params.len().saturating_sub(1);
+        for (at, it) in params.iter().enumerate().chain(returns.iter().map(|it| (usize::MAX, it))) {
+            if entry && it.space != Space::Param {
+                self.report(Diagnostic::error(it.span, "parameters of a kernel lie in `.param`"));
+            } else if !matches!(it.space, Space::Param | Space::Reg) {
+                self.report(Diagnostic::error(it.span, "parameters of a function lie in `.param` or `.reg`"));
+            } else if it.name.is_empty() || (!entry && it.name == "_") {
+                self.report(Diagnostic::error(it.span, "a parameter has a name"));
+            } else if it.dims.contains(&None) && (entry || at != last) {
+                self.report(Diagnostic::error(it.span, "only the last parameter of a function can have an open size"));
+            }
+        }
+        let shapes = [("maxntid", tuning.maxntid), ("reqntid", tuning.reqntid)];
+        let numbers = [("minnctapersm", tuning.minnctapersm), ("maxnreg", tuning.maxnreg)];
+        let given = shapes.iter().filter_map(|(name, shape)| Some((*name, (*shape)?.contains(&0))));
+        let given = given.chain(numbers.iter().filter_map(|(name, number)| Some((*name, (*number)? == 0))));
+        for (directive, zero) in given {
+            if !entry {
+                self.report(Diagnostic::error(name, format!("`.{directive}` is for kernels")));
+            } else if zero {
+                self.report(Diagnostic::error(name, format!("`.{directive}` takes numbers that are not zero")));
+            }
+        }
+        if entry && tuning.maxntid.is_some() && tuning.reqntid.is_some() {
+            self.report(Diagnostic::error(name, "a kernel has `.maxntid` or `.reqntid`, not both"));
+        }
+        if entry && tuning.noreturn {
+            self.report(Diagnostic::error(name, "`.noreturn` is for functions: kernels have no caller"));
+        }
     }
 
     /// The body of a function whose head is read.
@@ -335,6 +382,7 @@ impl<'a> Parser<'a> {
         let new = FunctionId(self.module.functions.len() as u32);
         match bound {
             Bound::Target(Target::Function(id)) => {
+                self.check_again(&function, id);
                 let old = &mut self.module.functions[id.index()];
                 let again = old.body.is_some();
                 if !(again && defined) {
@@ -354,6 +402,25 @@ impl<'a> Parser<'a> {
         }
         self.module.functions.push(function);
         new
+    }
+
+    /// A second declaration must agree with the first.
+    fn check_again(&mut self, function: &Function<'a>, id: FunctionId) {
+        let old = &self.module.functions[id.index()];
+        let same = |a: &[Variable<'a>], b: &[Variable<'a>]| {
+            let kind = |it: &Variable<'a>| (it.space, it.ty, it.vector, it.dims.clone(), it.alignment());
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| kind(a) == kind(b))
+        };
+        let message = if old.kind != function.kind {
+            "is declared as a kernel and as a function"
+        } else if !(same(&old.params, &function.params) && same(&old.returns, &function.returns)) {
+            "is declared with other parameters"
+        } else {
+            return;
+        };
+        let error = Diagnostic::error(function.name_span, format!("`{}` {message}", function.name));
+        let error = error.at(old.name_span, "first declared here");
+        self.report(error);
     }
 
     fn bind_parameters(&mut self, id: FunctionId) {

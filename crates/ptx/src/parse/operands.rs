@@ -300,7 +300,8 @@ impl<'a> Parser<'a> {
             Target::Local(id) => self.frame.body.variables.get(id.index()),
             _ => None,
         };
-        let Some(scale) = variable.map(|it| it.ty.bytes() * u32::from(it.vector)) else {
+        // Of a vector type, too, as ptxas counts.
+        let Some(scale) = variable.map(|it| it.ty.bytes()) else {
             let error = Diagnostic::error(name, "only a variable that is declared before has elements");
             self.report(error);
             return None;

@@ -395,7 +395,7 @@ impl<'a> Parser<'a> {
             return None;
         }
         let mut at = word::end(bytes, dot + 1);
-        let ty = Type::from_name(self.source.get(dot + 1..at)?).filter(|ty| ty.is_of_variables())?;
+        let ty = Type::from_name(self.source.get(dot + 1..at)?).filter(|ty| ty.is_of_registers())?;
         if !matches!(bytes.get(at), Some(b' ' | b'\t')) {
             return None;
         }
@@ -430,7 +430,8 @@ impl<'a> Parser<'a> {
             return None;
         }
         let type_end = word::end(bytes, dot + 1);
-        let ty = Type::from_name(self.source.get(dot + 1..type_end)?).filter(|ty| ty.is_of_variables())?;
+        let ty = Type::from_name(self.source.get(dot + 1..type_end)?);
+        let ty = ty.filter(|&ty| ty.is_of_variables() && ty != Type::Pred)?;
         let name = blanks(bytes, type_end);
         if name == type_end || !begins_name(*bytes.get(name)?) {
             return None;

@@ -14,6 +14,11 @@ use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 use crate::tree::*;
 
+/// The depth of parameters.
+const PARAMETERS: u32 = 1;
+/// The depth of what stands in a body and in no block of it.
+const BODY: u32 = 2;
+
 /// Blocks nested deeper than this are read as if they were that deep.
 pub(super) const MAX_DEPTH: usize = 1000;
 
@@ -67,6 +72,8 @@ pub(super) struct Frame<'a> {
     pub(super) location: Option<LocationId>,
     /// Blocks beyond [`MAX_DEPTH`].
     pub(super) excess: usize,
+    /// By the prefix and the block: the least number of a name that is declared alone, `%r7`.
+    numbered: HashMap<(u32, u32), (u32, Span)>,
     reported: HashSet<u32>,
     pub(super) variable_ranges: Vec<VariableRange<'a>>,
     /// A name such as `%r01` was used.
@@ -95,6 +102,7 @@ impl<'a> Frame<'a> {
         self.scratch.clear();
         self.made.clear();
         self.reported.clear();
+        self.numbered.clear();
         self.generation = 0;
         self.location = None;
         self.excess = 0;
@@ -168,7 +176,9 @@ impl<'a> Parser<'a> {
     pub(super) fn bind(&mut self, name: u32, bound: Bound, span: Span) -> bool {
         let depth = self.frame.depth();
         let old = self.names.binding(name);
-        if old.bound != Bound::Nothing && old.depth == depth {
+        // Parameters and what a body declares outside of its blocks are one scope.
+        let same = old.depth == depth || (depth == BODY && old.depth == PARAMETERS);
+        if old.bound != Bound::Nothing && same {
             self.duplicate(name, span, self.place_of(old.bound));
             return false;
         }
@@ -218,7 +228,35 @@ impl<'a> Parser<'a> {
     pub(super) fn declare_register(&mut self, name: u32, ty: Type, vector: u8, span: Span) {
         let index = self.frame.declarations.len() as u32;
         self.frame.declarations.push(Declaration { ty, vector, span, range: None });
-        self.bind(name, Bound::Declared(index), span);
+        if self.apart_from_ranges(name, span) {
+            self.bind(name, Bound::Declared(index), span);
+        }
+    }
+
+    /// Whether a name that a block declares is none of a range of registers there; it is noted for ranges that follow.
+    pub(super) fn apart_from_ranges(&mut self, name: u32, span: Span) -> bool {
+        let depth = self.frame.depth();
+        let text = self.names.interner.name(name);
+        let prefix = text.trim_end_matches(|letter: char| letter.is_ascii_digit());
+        if prefix.len() == text.len() {
+            return true;
+        }
+        let Ok(number) = text[prefix.len()..].parse::<u32>() else { return true };
+        let prefix = self.names.id(prefix);
+        let range = self.frame.declarations.get(self.names.names[prefix as usize].range as usize);
+        if let Some(Declaration { range: Some((_, count, at, _)), span: first, .. }) = range
+            && *at == depth
+            && number < *count
+        {
+            let first = *first;
+            self.duplicate(name, span, Some(first));
+            return false;
+        }
+        let least = self.frame.numbered.entry((prefix, self.frame.open())).or_insert((number, span));
+        if number < least.0 {
+            *least = (number, span);
+        }
+        true
     }
 
     /// `.reg .b32 %r<10>`
@@ -230,6 +268,13 @@ impl<'a> Parser<'a> {
             self.duplicate(prefix, span, Some(first));
             return;
         }
+        if let Some(&(number, single)) = self.frame.numbered.get(&(prefix, self.frame.open()))
+            && number < count
+        {
+            let text = format!("{}{number}", self.names.interner.name(prefix));
+            let error = Diagnostic::error(span, format!("`{text}` is declared twice: it is one of this range"));
+            self.report(error.at(single, "first declared here"));
+        }
         self.frame.digits_in_prefix |= self.names.interner.name(prefix).ends_with(|last: char| last.is_ascii_digit());
         let index = self.frame.declarations.len() as u32;
         let range = Some((prefix, count, depth, hidden));
@@ -238,8 +283,7 @@ impl<'a> Parser<'a> {
         if let Some(scope) = self.frame.scopes.last_mut() {
             scope.ranges.push((prefix, hidden));
         }
-        // Depth 1 has the parameters, depth 2 the body.
-        if depth > 2 {
+        if depth > BODY {
             if self.frame.generation == 0 && !self.frame.two_names {
                 self.keep_origins();
             }

@@ -43,6 +43,11 @@ impl<'a> Module<'a> {
         Some((FunctionId(index as u32), &self.functions[index]))
     }
 
+    /// The number of the architecture that `.target` names: 90 for `sm_90a`.
+    pub fn target(&self) -> Option<u32> {
+        self.targets.iter().find_map(|target| target.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok())
+    }
+
     /// An opcode.
     pub fn opcode(&self, id: OpcodeId) -> &Opcode<'a> {
         &self.opcodes[id.index()]

@@ -163,7 +163,7 @@ pub struct Address {
 pub struct Index {
     /// The register.
     pub register: RegisterId,
-    /// The bytes of one element.
+    /// The bytes of one element; of a vector type, those of one member.
     pub scale: u32,
 }
 

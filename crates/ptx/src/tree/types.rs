@@ -79,7 +79,7 @@ impl Type {
         self.bits().div_ceil(8)
     }
 
-    /// Whether registers and variables can be declared with it; the other types are those of instructions alone.
+    /// Whether variables can be declared with it; the other types are those of instructions alone.
     pub fn is_of_variables(self) -> bool {
         use Type::*;
         matches!(
@@ -105,6 +105,11 @@ impl Type {
                 | Samplerref
                 | Surfref
         )
+    }
+
+    /// Whether registers can be declared with it.
+    pub fn is_of_registers(self) -> bool {
+        self.is_of_variables() && !matches!(self, Type::Texref | Type::Samplerref | Type::Surfref)
     }
 
     /// Whether it is a single floating-point number.

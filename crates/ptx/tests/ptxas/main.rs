@@ -6,10 +6,13 @@
 //!
 //! - `body.txt`: statements, put into the kernel of `body.ptx`;
 //! - `module.txt`: what stands behind `.version`, `.target` and `.address_size`;
-//! - `whole.txt`: whole texts.
+//! - `whole.txt`: whole texts;
+//! - `forms.txt`: statements, one a line ([`forms`]).
 //!
 //! `BLESS=1` rewrites the part after the bar. With `--ignored`, each case is given to the ptxas of both generations that
 //! `.ci/oracles.sh` fetches into `oracles/` (or `$LANESCOPE_ORACLES`).
+
+mod forms;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -74,7 +77,11 @@ fn cases(kind: &str) -> Result<Vec<Case>, Failed> {
 fn verdict(text: &str) -> (&'static str, String) {
     let parsed = parse(text);
     let mut messages: Vec<String> = parsed.diagnostics.iter().map(|it| it.message.clone()).collect();
-    let mut refused = !parsed.is_ok();
+    let errors = lower::errors(&parsed);
+    let mut refused = !errors.is_empty();
+    messages.extend(
+        errors.into_iter().map(|it| it.message).filter(|it| !parsed.diagnostics.iter().any(|d| d.message == *it)),
+    );
     let module = &parsed.module;
     let mut functions = module.functions.iter();
     if !refused
@@ -118,14 +125,19 @@ fn bless(kind: &str, cases: &[Case]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Asks a ptxas whether it takes the cases as their headers say.
-fn ask(tool: &str, cases: &[Case]) -> Result<(), Failed> {
+fn ptxas(tool: &str) -> Result<PathBuf, Failed> {
     let oracles = std::env::var_os("LANESCOPE_ORACLES").map(PathBuf::from);
     let oracles = oracles.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../oracles"));
     let ptxas = oracles.join("bin").join(tool);
     if !ptxas.exists() {
         return Err(format!("no {} (run .ci/oracles.sh)", ptxas.display()).into());
     }
+    Ok(ptxas)
+}
+
+/// Asks a ptxas whether it takes the cases as their headers say.
+fn ask(tool: &str, cases: &[Case]) -> Result<(), Failed> {
+    let ptxas = ptxas(tool)?;
     let mut wrong = Vec::new();
     for (index, case) in cases.iter().enumerate() {
         let path = std::env::temp_dir().join(format!("lanescope-{}-{tool}-{index}.ptx", std::process::id()));
@@ -160,6 +172,12 @@ fn main() {
             ),
             Err(error) => trials.push(Trial::test(kind, move || Err(error))),
         }
+    }
+    let bless = std::env::var_os("BLESS").is_some();
+    trials.push(Trial::test("forms", move || forms::check(bless)));
+    for tool in ["ptxas-12.9", "ptxas-13"] {
+        let test = move || forms::ask(&ptxas(tool)?);
+        trials.push(Trial::test(format!("forms/{tool}"), test).with_ignored_flag(true));
     }
     libtest_mimic::run(&arguments, trials).exit();
 }

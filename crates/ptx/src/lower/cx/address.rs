@@ -10,7 +10,7 @@ use crate::lower::fail::{Lowered, unsupported};
 use crate::lower::launch;
 use crate::lower::plan::{CODE_BASE, CODE_STRIDE};
 use crate::span::Span;
-use crate::tree::{AddressId, FunctionKind, Operand, OperandKind, RegisterId, Space, Target, Type, Variable};
+use crate::tree::{AddressId, FunctionKind, Index, Operand, OperandKind, RegisterId, Space, Target, Type, Variable};
 
 impl<'m, 'a> Cx<'m, 'a> {
     /// An address `offset` bytes into the frame (or beyond it: the caller's outgoing area).
@@ -102,14 +102,16 @@ impl<'m, 'a> Cx<'m, 'a> {
     }
 
     /// The address `id` in state space `space`; without one it is generic, or that of the variable named.
-    pub(in crate::lower) fn address(&self, id: AddressId, space: Option<Space>) -> Lowered<Place> {
+    pub(in crate::lower) fn address(&mut self, id: AddressId, space: Option<Space>) -> Lowered<Place> {
         let address = self.body.address(id);
         if address.rest.len != 0 {
             return self.error(address.base_span, "an address with more than one part");
         }
-        if address.index.is_some() {
-            return unsupported("arrays indexed by a register");
-        }
+        let mut constant = address.offset;
+        let index = match address.index {
+            Some(index) => Some(self.index(index, &mut constant, address.base_span)?),
+            None => None,
+        };
         let wanted = match space {
             None => IrSpace::Generic,
             Some(Space::Shared) => IrSpace::Shared,
@@ -126,7 +128,8 @@ impl<'m, 'a> Cx<'m, 'a> {
                 let (variable, mut place) = self.variable(target, address.base_span)?;
                 let is_param = variable.space == Space::Param;
                 let agrees = match wanted {
-                    IrSpace::Generic => true,
+                    // Those of parameters are no generic addresses.
+                    IrSpace::Generic => !is_param,
                     _ if space == Some(Space::Param) => is_param,
                     wanted => wanted == place.space && !is_param,
                 };
@@ -135,8 +138,14 @@ impl<'m, 'a> Cx<'m, 'a> {
                     let message = format!("`{}` lies in .{have}, and `{}` does not", variable.name, self.mods.text);
                     return self.error(address.base_span, message);
                 }
-                place.addr.offset = place.addr.offset.wrapping_add(i64::from(offset)).wrapping_add(address.offset);
+                place.addr.offset = place.addr.offset.wrapping_add(i64::from(offset)).wrapping_add(constant);
+                if let Some(index) = index {
+                    self.add_index(&mut place.addr, index);
+                }
                 Ok(place)
+            }
+            OperandKind::Integer(_) | OperandKind::Unsigned(_) if space != Some(Space::Local) => {
+                self.error(address.base_span, "only `.local` has addresses that are numbers")
             }
             OperandKind::Integer(value) | OperandKind::Unsigned(value) => Ok(Place {
                 space: wanted,
@@ -144,7 +153,15 @@ impl<'m, 'a> Cx<'m, 'a> {
             }),
             OperandKind::Register(_) | OperandKind::Element { .. } => {
                 let wide = self.register_type(&operand).is_some_and(|ty| ty.bits() == 64);
-                let value = self.src(&operand, if wide { Type::B64 } else { Type::B32 })?;
+                if !wide
+                    && self.module.address_size == Some(64)
+                    && matches!(wanted, IrSpace::Global | IrSpace::Generic)
+                    && !matches!(space, Some(Space::Const))
+                {
+                    let name = if space.is_none() { "generic" } else { ".global" };
+                    return self.error(address.base_span, format!("{name} addresses have 64 bits"));
+                }
+                let value = self.src(&operand, if wide { Type::U64 } else { Type::U32 })?;
                 let wide_space = matches!(wanted, IrSpace::Global | IrSpace::Generic);
                 let addr = plain(value[0], (wide && wide_space).then_some(value[1]), address.offset);
                 Ok(Place { space: wanted, addr })
@@ -153,8 +170,33 @@ impl<'m, 'a> Cx<'m, 'a> {
         }
     }
 
+    /// The bytes that `array[register+constant]` adds to its base, as ptxas has it: 32 bits, which do not carry.
+    fn index(&mut self, index: Index, constant: &mut i64, span: Span) -> Lowered<Src> {
+        let operand = Operand { kind: OperandKind::Register(index.register), span };
+        let wide = self.register_type(&operand).is_some_and(|ty| ty.bits() == 64);
+        let register = self.src(&operand, if wide { Type::U64 } else { Type::U32 })?[0];
+        let bytes = self.temp();
+        self.int(IntFn::Shl, Some(bytes), &[register, Src::imm(index.scale.trailing_zeros())]);
+        let more = std::mem::take(constant) as u32;
+        if more != 0 {
+            self.int(IntFn::Add, Some(bytes), &[Src::slot(bytes), Src::imm(more)]);
+        }
+        Ok(Src::slot(bytes))
+    }
+
+    fn add_index(&mut self, addr: &mut Addr, bytes: Src) {
+        if addr.base == Src::ZERO {
+            (addr.base, addr.base_hi) = (bytes, Some(Src::ZERO));
+        } else {
+            // A place of the stack has 32 bits.
+            let sum = self.temp();
+            self.int(IntFn::Add, Some(sum), &[addr.base, bytes]);
+            addr.base = Src::slot(sum);
+        }
+    }
+
     /// The address operand `i`.
-    pub(in crate::lower) fn address_of(&self, i: usize, space: Option<Space>) -> Lowered<Place> {
+    pub(in crate::lower) fn address_of(&mut self, i: usize, space: Option<Space>) -> Lowered<Place> {
         let operand = self.operand(i)?;
         match operand.kind {
             OperandKind::Address(id) => self.address(id, space),

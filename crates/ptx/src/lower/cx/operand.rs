@@ -8,9 +8,72 @@ use super::{Cx, Dst, Home, Words, words};
 use crate::diagnostic::Diagnostic;
 use crate::lower::fail::{Lowered, unsupported};
 use crate::span::Span;
+use crate::special::Special;
 use crate::tree::{Component, Operand, OperandKind, Register, RegisterId, Type};
 
+/// Whether a register of type `have` can stand for a value of type `want`, as ptxas has it: integers of one size for
+/// each other, and bits for everything. A register of two halves counts as an integer. Formats without registers of
+/// their own take bits alone.
+pub(in crate::lower) fn fits(have: Type, want: Type, wider: bool) -> bool {
+    use Type::*;
+    if have == Pred || want == Pred {
+        return have == want;
+    }
+    let number = |ty: Type| matches!(ty, U8 | U16 | U32 | U64 | S8 | S16 | S32 | S64);
+    let bits = |ty: Type| matches!(ty, B8 | B16 | B32 | B64 | B128);
+    let large = match want {
+        Bf16 => have.bits() == 16,
+        _ if wider => have.bits() >= want.bits(),
+        _ => have.bits() == want.bits(),
+    };
+    large
+        && (bits(have)
+            || bits(want)
+            || have == want
+            || (number(want) && (number(have) || have == F16x2))
+            || (matches!(want, U16x2 | S16x2) && number(have)))
+}
+
+/// Whether integers cannot stand for its values.
+fn is_float(ty: Type) -> bool {
+    use Type::*;
+    let integer = matches!(
+        ty,
+        Pred | B1 | B4 | B8 | B16 | B32 | B64 | B128 | U4 | U8 | U16 | U32 | U64 | S4 | S8 | S16 | S32 | S64
+    );
+    !integer && !matches!(ty, U8x4 | S8x4 | U16x2 | S16x2 | B8x16)
+}
+
+/// The type of a special register.
+pub(in crate::lower) fn special_type(register: Special) -> Type {
+    use Special::*;
+    match register {
+        Clock64 | Globaltimer | Gridid | CurrentGraphExec | Pm64(_) => Type::U64,
+        IsExplicitCluster => Type::Pred,
+        _ => Type::U32,
+    }
+}
+
 impl<'m, 'a> Cx<'m, 'a> {
+    /// A special register where a value of type `want` is read.
+    pub(in crate::lower) fn check_special(&self, operand: &Operand, want: Type, wider: bool) -> Lowered<()> {
+        use Special::*;
+        let OperandKind::Special { register, component } = operand.kind else { return Ok(()) };
+        let vector =
+            matches!(register, Tid | Ntid | Ctaid | Nctaid | Clusterid | Nclusterid | ClusterCtaid | ClusterNctaid);
+        let name = operand.span.text(self.module.source);
+        if vector && component.is_none() {
+            return self.error(operand.span, format!("`{name}` is a vector; one element is needed here"));
+        }
+        let have = special_type(register);
+        if fits(have, want, wider) {
+            return Ok(());
+        }
+        let message =
+            format!("`{name}` has type `.{}`, where `{}` needs `.{}`", have.name(), self.mods.text, want.name());
+        self.error(operand.span, message)
+    }
+
     /// Operand `i`.
     pub(in crate::lower) fn operand(&self, i: usize) -> Lowered<&'m Operand> {
         match self.ops.get(i) {
@@ -48,22 +111,9 @@ impl<'m, 'a> Cx<'m, 'a> {
         }
     }
 
-    /// Whether a register of type `have` can stand for a value of type `want`.
-    fn fits(have: Type, want: Type, wider: bool) -> bool {
-        if have == Type::Pred || want == Type::Pred {
-            return have == want;
-        }
-        let number = |ty: Type| {
-            matches!(ty, Type::U16 | Type::S16 | Type::U32 | Type::S32 | Type::U64 | Type::S64 | Type::U8 | Type::S8)
-        };
-        let size = if wider { have.bits() >= want.bits() } else { have.bits() == want.bits() };
-        // Narrow integers share registers of any kind of bits; what is a float and what an integer must agree.
-        size && !(number(have) && want.is_float() || have.is_float() && number(want))
-    }
-
     fn check(&self, id: RegisterId, want: Type, wider: bool, span: Span) -> Lowered<()> {
         let register = self.register(id);
-        if Self::fits(register.ty, want, wider) {
+        if fits(register.ty, want, wider) {
             return Ok(());
         }
         let message = format!(
@@ -169,14 +219,12 @@ impl<'m, 'a> Cx<'m, 'a> {
                 return Ok(out);
             }
             OperandKind::Integer(value) | OperandKind::Unsigned(value) => {
-                if ty.is_float() {
-                    return self.error(operand.span, "a floating-point number is needed here, not an integer");
-                }
+                self.check_integer(operand, ty)?;
                 value.get()
             }
             OperandKind::F32(bits) => match ty {
                 Type::F64 => f64::from(f32::from_bits(bits)).to_bits(),
-                _ if ty.bits() == 32 && !matches!(ty, Type::U32 | Type::S32) => u64::from(bits),
+                Type::F32 | Type::B32 => u64::from(bits),
                 _ => {
                     return self
                         .error(operand.span, format!("a number of type `.f32` where `.{}` is needed", ty.name()));
@@ -184,13 +232,20 @@ impl<'m, 'a> Cx<'m, 'a> {
             },
             OperandKind::F64(bits) => match ty {
                 Type::F32 => u64::from((f64::from_bits(bits.get()) as f32).to_bits()),
-                _ if ty.bits() == 64 && !matches!(ty, Type::U64 | Type::S64) => bits.get(),
+                Type::F64 | Type::B64 => bits.get(),
                 _ => {
                     return self
                         .error(operand.span, format!("a number of type `.f64` where `.{}` is needed", ty.name()));
                 }
             },
-            OperandKind::WarpSize => self.module.warp_size.into(),
+            OperandKind::WarpSize => {
+                self.check_integer(operand, ty)?;
+                self.module.warp_size.into()
+            }
+            OperandKind::Special { .. } => {
+                let message = format!("`{}` does not read special registers; `mov` does", self.mods.text);
+                return self.error(operand.span, message);
+            }
             OperandKind::Sum { .. } => return unsupported("a register with an offset as an operand"),
             OperandKind::Negated { .. } => return unsupported("negated operands of video instructions"),
             OperandKind::Sink => return self.error(operand.span, "`_` has no value"),
@@ -208,6 +263,13 @@ impl<'m, 'a> Cx<'m, 'a> {
             (out[2], out[3]) = (Src::imm(sign), Src::imm(sign));
         }
         Ok(out)
+    }
+
+    fn check_integer(&self, operand: &Operand, ty: Type) -> Lowered<()> {
+        if is_float(ty) {
+            return self.error(operand.span, "a floating-point number is needed here, not an integer");
+        }
+        Ok(())
     }
 
     /// One word of operand `i`.

@@ -7,6 +7,7 @@ use lanescope_ir::op::int::{Funnel, IntFn, Prmt};
 use super::{dst, is_integer, sources, wide};
 use crate::lower::cx::Cx;
 use crate::lower::fail::Lowered;
+use crate::lower::forms;
 use crate::tree::Type;
 
 pub(in crate::lower) fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
@@ -88,6 +89,8 @@ fn field(c: &mut Cx<'_, '_>) -> Lowered<()> {
     if insert {
         let b = c.src(c.operand(2)?, ty)?;
         let (at, len) = (c.word(3, Type::U32)?, c.word(4, Type::U32)?);
+        forms::field(c, 3)?;
+        forms::field(c, 4)?;
         if ty.bits() == 64 {
             wide(c, IntFn::Bfi64, d, &[a[0], a[1], b[0], b[1], at, len]);
         } else {
@@ -96,6 +99,8 @@ fn field(c: &mut Cx<'_, '_>) -> Lowered<()> {
         return Ok(());
     }
     let (at, len) = (c.word(2, Type::U32)?, c.word(3, Type::U32)?);
+    forms::field(c, 2)?;
+    forms::field(c, 3)?;
     if ty.bits() == 64 {
         wide(c, IntFn::Bfe64 { signed }, d, &[a[0], a[1], at, len]);
     } else {
@@ -211,8 +216,10 @@ fn dot(c: &mut Cx<'_, '_>) -> Lowered<()> {
             return c.error(c.mods.span, format!("`{}` needs `.lo` or `.hi` if and only if it is `dp2a`", c.mods.name));
         }
     };
-    let d = dst(c, Type::B32)?;
-    let [x, y, z] = sources(c, Type::B32)?;
-    c.int(f, d[0], &[x[0], y[0], z[0]]);
+    c.expect(4)?;
+    let sum = if a.is_signed() || b.is_signed() { Type::S32 } else { Type::U32 };
+    let d = dst(c, sum)?;
+    let s = [c.word(1, a)?, c.word(2, b)?, c.word(3, sum)?];
+    c.int(f, d[0], &s);
     Ok(())
 }

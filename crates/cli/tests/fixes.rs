@@ -7,16 +7,16 @@
 //! The trials of kind `full` need the launches in that size, in the folder `LANESCOPE_FULL`
 //! (`examples/make.py --size full FOLDER`), and a release build: `cargo test --release --test fixes -- --ignored`.
 
-mod fixes;
+mod fix;
 
 use std::path::{Path, PathBuf};
 
 use lanescope::run::{Prepared, Ran, Settings};
 use libtest_mimic::{Arguments, Failed, Trial};
 
-use fixes::advice::{self, Advised};
-use fixes::data::{Counts, Data, Fix};
-use fixes::table;
+use fix::advice::{self, Advised};
+use fix::data::{Counts, Data, Fix};
+use fix::table;
 
 /// By how much a prediction may miss the run.
 const TOLERANCE: f64 = 0.03;

@@ -118,7 +118,7 @@ fn whole_vectors(c: &mut Cx<'_, '_>, ty: Type, n: usize, to: &Operand, from: &Op
 /// The type of one of `n` parts of a value.
 fn part(c: &Cx<'_, '_>, ty: Type, n: usize, operand: &Operand) -> Lowered<Type> {
     match ty.bits() as usize / n.max(1) {
-        _ if ty.bits() as usize % n.max(1) != 0 => {
+        _ if !(ty.bits() as usize).is_multiple_of(n.max(1)) => {
             c.error(operand.span, format!("a `.{}` has no {n} parts", ty.name()))
         }
         8 => Ok(Type::B8),

@@ -8,7 +8,7 @@ use lanescope_ir::{Slot, Src};
 use super::cx::{Cx, Dst, Words};
 use super::fail::{Lowered, unsupported};
 use super::memory::{bracketed, cache_policy, ignore_hints};
-use super::mov::space;
+use super::space::space;
 use crate::tree::{Operand, OperandKind, Type};
 
 fn operation(m: &str) -> Option<AtomOp> {

@@ -7,7 +7,7 @@ use lanescope_ir::{Op, PredSrc, Slot, Src};
 
 use super::cx::{Cx, Dst, Words, words};
 use super::fail::{Lowered, unsupported};
-use super::mov::space;
+use super::space::space;
 use crate::tree::{Component, Operand, OperandKind, Space, Type};
 
 /// Modifiers that change neither values nor addresses here: every store is visible at once.

@@ -29,6 +29,7 @@ mod mov;
 mod plan;
 mod program;
 mod source;
+mod space;
 mod tensor;
 mod unsupported;
 mod video;
@@ -178,8 +179,8 @@ fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
         "slct" => compare::slct(c),
         "cvt" => convert::lower(c),
         "mov" => mov::lower(c),
-        "cvta" => mov::convert_address(c),
-        "isspacep" => mov::is_in_space(c),
+        "cvta" => space::convert_address(c),
+        "isspacep" => space::is_in_space(c),
         "ld" | "ldu" => memory::load(c),
         "st" => memory::store(c),
         "cp" => memory::copy_async(c),

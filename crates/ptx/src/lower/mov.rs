@@ -1,9 +1,8 @@
 //! `mov`: copies, addresses, special registers, packing and unpacking.
 
-use lanescope_ir::op::LaneFn;
 use lanescope_ir::op::int::{IntFn, Prmt};
-use lanescope_ir::op::memory::Space as IrSpace;
 use lanescope_ir::op::warp::{SpecialReg, WarpOp};
+use lanescope_ir::op::{LaneFn, LaneOp};
 use lanescope_ir::{Slot, Src};
 
 use super::cx::{Cx, Words, words};
@@ -27,7 +26,7 @@ pub(super) fn lower(c: &mut Cx<'_, '_>) -> Lowered<()> {
     if ty == Type::Pred {
         if let OperandKind::Special { register: Special::IsExplicitCluster, .. } = from.kind {
             let p = c.pdst(to)?;
-            let mut op = lanescope_ir::op::LaneOp::new(LaneFn::Int(IntFn::Plop3 { lut: [0, 0] }));
+            let mut op = LaneOp::new(LaneFn::Int(IntFn::Plop3 { lut: [0, 0] }));
             op.pdst[0] = p;
             c.lane(op);
             return Ok(());
@@ -234,7 +233,14 @@ fn unpack(c: &mut Cx<'_, '_>, ty: Type, to: &Operand, from: &Operand) -> Lowered
 }
 
 /// The address of something.
-fn symbol(c: &mut Cx<'_, '_>, ty: Type, to: &Operand, from: &Operand, target: Target, offset: i32) -> Lowered<()> {
+pub(super) fn symbol(
+    c: &mut Cx<'_, '_>,
+    ty: Type,
+    to: &Operand,
+    from: &Operand,
+    target: Target,
+    offset: i32,
+) -> Lowered<()> {
     let d = c.dst(to, ty)?;
     if ty.is_float() {
         return c.error(from.span, "an address is an integer");
@@ -347,112 +353,5 @@ pub(super) fn special(c: &mut Cx<'_, '_>, operand: &Operand, d: [Option<Slot>; 2
         _ => return unsupported("performance counters and driver registers"),
     };
     c.warp(WarpOp::Special { dst: d, reg });
-    Ok(())
-}
-
-/// `cvta`
-pub(super) fn convert_address(c: &mut Cx<'_, '_>) -> Lowered<()> {
-    let back = c.mods.take("to");
-    let ty = c.mods.ty()?;
-    let space = c.mods.find(space);
-    c.mods.finish(&["to", "const", "global", "local", "shared", "param"])?;
-    c.expect(2)?;
-    if ty != Type::U64 {
-        return unsupported("32-bit addresses");
-    }
-    let Some(space) = space else { return c.error(c.mods.span, "`cvta` needs a state space") };
-    let (to, from) = (c.operand(0)?, c.operand(1)?);
-    let d = c.dst(to, ty)?;
-    let s = match from.kind {
-        OperandKind::Symbol { .. } if back => {
-            return c.error(from.span, "a generic address in a register is needed here");
-        }
-        OperandKind::Symbol { target, offset } => {
-            if !matches!(target, Target::Function(_)) {
-                let (variable, _) = c.variable(target, from.span)?;
-                if variable.space != space {
-                    let message = format!("`{}` lies in .{}", variable.name, variable.space.name());
-                    return c.error(from.span, message);
-                }
-            }
-            symbol(c, ty, to, from, target, offset)?;
-            match d {
-                [Some(lo), Some(hi), ..] => [Src::slot(lo), Src::slot(hi)],
-                _ => return Ok(()),
-            }
-        }
-        _ => {
-            let s = c.src(from, ty)?;
-            [s[0], s[1]]
-        }
-    };
-    let window = match space {
-        Space::Shared => Some(launch::SHARED_WINDOW_HI),
-        Space::Local => Some(launch::LOCAL_WINDOW_HI),
-        Space::Param if c.is_kernel() => return kernel_parameter(c, back, d, s),
-        Space::Param => Some(launch::LOCAL_WINDOW_HI),
-        _ => None,
-    };
-    let high = match (window, back) {
-        (None, _) => s[1],
-        (Some(_), true) => Src::ZERO,
-        (Some(offset), false) => Src::constant(0, offset),
-    };
-    c.apply(LaneFn::Int(IntFn::Mov64), [d[0], d[1]], &[s[0], high]);
-    Ok(())
-}
-
-/// Parameters are in a constant bank, which generic addresses do not reach: there is a copy of them in the frame.
-fn kernel_parameter(c: &mut Cx<'_, '_>, back: bool, d: [Option<Slot>; 4], s: [Src; 2]) -> Lowered<()> {
-    let Some(copy) = c.frame().parameters else { return unsupported("addresses of kernel parameters") };
-    let distance = c.kernel_bottom().wrapping_add(copy).wrapping_sub(launch::PARAM_BASE);
-    let (distance, high) =
-        if back { (distance.wrapping_neg(), Src::ZERO) } else { (distance, Src::constant(0, launch::LOCAL_WINDOW_HI)) };
-    c.int(IntFn::Add, d[0], &[s[0], Src::imm(distance)]);
-    c.int(IntFn::Mov, d[1], &[high]);
-    Ok(())
-}
-
-/// A state space as a modifier, `::` parts left out.
-pub(super) fn space(modifier: &str) -> Option<Space> {
-    Some(match modifier {
-        "const" => Space::Const,
-        "global" => Space::Global,
-        "local" => Space::Local,
-        "shared" | "shared::cta" | "shared::cluster" => Space::Shared,
-        "param" | "param::entry" | "param::func" => Space::Param,
-        _ => return None,
-    })
-}
-
-/// `isspacep`
-pub(super) fn is_in_space(c: &mut Cx<'_, '_>) -> Lowered<()> {
-    let space = c.mods.find(space);
-    c.mods.finish(&["const", "global", "local", "shared", "param"])?;
-    c.expect(2)?;
-    let p = c.pdst(c.operand(0)?)?;
-    // A register of 32 bits is an address whose upper half is zero.
-    let operand = c.operand(1)?;
-    let wide = c.register_type(operand).is_none_or(|ty| ty.bits() != 32);
-    let mut s = c.src(operand, if wide { Type::U64 } else { Type::U32 })?;
-    if !wide {
-        s[1] = lanescope_ir::Src::ZERO;
-    }
-    let space = match space {
-        Some(Space::Shared) => IrSpace::Shared,
-        Some(Space::Local) => IrSpace::Local,
-        Some(Space::Global) => IrSpace::Global,
-        Some(_) => return unsupported("isspacep of constants and parameters"),
-        None => return c.error(c.mods.span, "`isspacep` needs a state space"),
-    };
-    let addr = lanescope_ir::op::memory::Addr {
-        base: s[0],
-        base_hi: Some(s[1]),
-        uniform: None,
-        signed: false,
-        scale: 0,
-        offset: 0,
-    };
-    c.memory(lanescope_ir::op::memory::MemoryOp::QuerySpace { space, pdst: p, dst: None, addr });
     Ok(())
 }

@@ -101,6 +101,8 @@ pub(super) struct Plan {
     pub(super) frames: Vec<Frame>,
     /// Addresses of module variables in their spaces.
     pub(super) module: HashMap<VariableId, u64>,
+    /// Where the `.const` variables lie.
+    pub(super) constants: std::ops::Range<u64>,
     /// Addresses of `.shared` and `.global` variables of bodies.
     pub(super) bodies: HashMap<(FunctionId, LocalId), u64>,
     pub(super) globals: Vec<GlobalVar>,
@@ -147,6 +149,7 @@ pub(super) fn plan(module: &Module<'_>, kernel: FunctionId, reserve: u32) -> Pla
         aliases: aliases(module),
         frames: Vec::new(),
         module: HashMap::new(),
+        constants: 0..0,
         bodies: HashMap::new(),
         globals: Vec::new(),
         externals: BTreeMap::new(),

@@ -27,11 +27,15 @@ impl Planner<'_, '_> {
         let mut next = GLOBAL_BASE;
         let mut shared = 0u64;
         let mut open: Vec<(VariableId, u32)> = Vec::new();
+        // Constants lie together, so that an address tells that it is one of theirs.
+        let start = next;
+        self.constants(&mut next);
+        self.plan.constants = start..next;
         for (at, variable) in module.variables.iter().enumerate() {
             let id = VariableId(at as u32);
             let used = self.variables.contains(&id);
             match variable.space {
-                Space::Global | Space::Const => {
+                Space::Global => {
                     if variable.linkage == Linkage::Extern {
                         if used {
                             self.error(variable, format!("`{}` is defined in another module", variable.name));
@@ -69,7 +73,7 @@ impl Planner<'_, '_> {
                         None
                     }
                     Space::Shared => self.place_shared(variable, &mut shared),
-                    Space::Global | Space::Const => self.place_global(variable, &mut next),
+                    Space::Global => self.place_global(variable, &mut next),
                     _ => None,
                 };
                 if let Some(address) = address {
@@ -85,6 +89,30 @@ impl Planner<'_, '_> {
         }
         self.plan.shared_size = u32::try_from(end).unwrap_or(u32::MAX);
         self.initial_values();
+    }
+
+    /// Addresses for `.const` variables, of the module and of bodies.
+    fn constants(&mut self, next: &mut u64) {
+        let module = self.module;
+        for (at, variable) in module.variables.iter().enumerate().filter(|(_, it)| it.space == Space::Const) {
+            let id = VariableId(at as u32);
+            if variable.linkage == Linkage::Extern {
+                if self.variables.contains(&id) {
+                    self.error(variable, format!("`{}` is defined in another module", variable.name));
+                }
+            } else if let Some(address) = self.place_global(variable, next) {
+                self.plan.module.insert(id, address);
+            }
+        }
+        for at in 0..self.plan.functions.len() {
+            let id = self.plan.functions[at];
+            let Some(body) = self.function(id).and_then(|f| f.body.as_ref()) else { continue };
+            for (local, variable) in body.variables.iter().enumerate().filter(|(_, it)| it.space == Space::Const) {
+                if let Some(address) = self.place_global(variable, next) {
+                    self.plan.bodies.insert((id, LocalId(local as u32)), address);
+                }
+            }
+        }
     }
 
     fn place_shared(&mut self, variable: &Variable<'_>, end: &mut u64) -> Option<u64> {

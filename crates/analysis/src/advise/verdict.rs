@@ -163,7 +163,10 @@ fn caveats(advice: &Advice) -> Vec<String> {
         list.push("Counted on PTX: an estimate. What hardware issues only machine code tells.".to_owned());
     }
     if !advice.model.complete {
-        list.push("Only the first blocks were recorded by thread; predictions scale them up.".to_owned());
+        list.push(
+            "Only the first blocks were recorded by thread: predictions scale them up, and nothing was run again."
+                .to_owned(),
+        );
     }
     let (modelled, measured) = (advice.model.modelled as f64, advice.model.measured as f64);
     if measured > 0.0 && (modelled / measured - 1.0).abs() > 0.1 {

@@ -161,6 +161,8 @@ struct Tried {
 
 /// Runs the best fixes again and concludes.
 fn tried(prepared: &Prepared, ran: &Ran, mut plan: Plan, confirm: usize, watch: &Watch<'_>) -> Result<Tried, RunError> {
+    // An order of the threads of the first blocks is no order of the launch: nothing can be confirmed by it.
+    let confirm = if plan.advice.model.complete { confirm } else { 0 };
     let worth = |f: &Fix| f.saved() as f64 >= WORTH_A_RUN * f.before as f64 && f.saved() > 0;
     let chosen: Vec<usize> = (0..plan.advice.fixes.len())
         .filter(|&i| plan.orders[i].is_some() && worth(&plan.advice.fixes[i]))

@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lanescope_analysis::lint::Hazard;
-use lanescope_analysis::roofline::{Demand, Gpu, Roofline, occupancy, roofline};
+use lanescope_analysis::roofline::{Demand, Gain, Gpu, Roofline, gain_between, occupancy, roofline};
+use lanescope_analysis::rules::memory_bound;
 use lanescope_analysis::{Analysis, analyse, lockstep};
 use lanescope_ir::{Kernel, LaneCounts, LaunchShape, Profile};
 use lanescope_report::{Input, Level};
@@ -158,8 +159,8 @@ pub struct Ran {
     pub buffers: Vec<Option<Array>>,
     /// For each argument, the address of its buffer; `None` for scalars.
     pub addresses: Vec<Option<u64>>,
-    /// The GPU that times are estimated for.
-    pub gpu: Option<GpuChoice>,
+    /// What the launch costs on a GPU.
+    pub estimate: Option<Estimate>,
     launch: LaunchFile,
 }
 
@@ -307,6 +308,12 @@ impl Prepared {
         let mut analysis = analyse(&self.kernel, &outcome.profile);
         let hazards = log.as_ref().map_or(Vec::new(), |log| log.hazards(&self.kernel));
         analysis.findings.extend(hazards.iter().map(|h| h.finding.clone()));
+        let estimate = gpu.map(|gpu| Estimate {
+            assumed,
+            ..Estimate::new(&self.kernel, &outcome.profile, &analysis, self.launch.dynamic_shared, &gpu)
+        });
+        let hidden = estimate.as_ref().and_then(|e| memory_bound(&analysis, &e.roofline, &e.full_warps.as_ref()?.1));
+        analysis.findings.extend(hidden);
         analysis.findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
         Ok(Ran {
             kernel: self.kernel,
@@ -318,27 +325,54 @@ impl Prepared {
             hazards,
             buffers,
             addresses,
-            gpu: gpu.map(|gpu| GpuChoice { gpu, assumed }),
+            estimate,
             launch: self.launch,
         })
     }
 }
 
-/// The GPU that times are estimated for.
+/// What a launch costs on a GPU: an estimate.
 #[derive(Clone, Debug)]
-pub struct GpuChoice {
-    /// Its figures.
-    pub gpu: Gpu,
-    /// Whether it was chosen by the code's architecture, because nobody named one.
+pub struct Estimate {
+    /// The launch as it is.
+    pub roofline: Roofline,
+    /// Whether the GPU was chosen by the code's architecture, because nobody named one.
     pub assumed: bool,
+    /// If lanes were lost: warp instructions that full warps would need at best, and what that would gain.
+    pub full_warps: Option<(u64, Gain)>,
+}
+
+impl Estimate {
+    fn new(kernel: &Kernel, profile: &Profile, analysis: &Analysis, dynamic_shared: u32, gpu: &Gpu) -> Estimate {
+        let of = |demand| roofline(&demand, kernel, &profile.shape, dynamic_shared, gpu);
+        let before = of(Demand::new(kernel, profile));
+        let width = u64::from(profile.shape.warp_size.max(1));
+        let needed = analysis.totals.thread_inst_executed.div_ceil(width);
+        let full_warps = (analysis.losses.lost > 0).then(|| {
+            let after = of(before.demand.with_warp_instructions(needed));
+            (needed, gain_between(&before, &after))
+        });
+        Estimate { roofline: before, assumed: false, full_warps }
+    }
 }
 
 impl Ran {
-    /// What the launch costs on its GPU: an estimate.
-    pub fn roofline(&self) -> Option<Roofline> {
-        let gpu = &self.gpu.as_ref()?.gpu;
-        let demand = Demand::new(&self.kernel, self.profile());
-        Some(roofline(&demand, &self.kernel, &self.profile().shape, self.launch.dynamic_shared, gpu))
+    /// What the launch costs on its GPU.
+    pub fn roofline(&self) -> Option<&Roofline> {
+        self.estimate.as_ref().map(|e| &e.roofline)
+    }
+
+    /// That as a report shows it.
+    pub fn roofline_view(&self) -> Option<lanescope_report::roofline::View<'_>> {
+        let e = self.estimate.as_ref()?;
+        let arch = self.kernel.arch.trim_end_matches(['a', 'f']);
+        let other = arch != e.roofline.gpu.arch && arch != "ptx";
+        Some(lanescope_report::roofline::View {
+            roofline: &e.roofline,
+            assumed: e.assumed,
+            other_arch: other.then_some(self.kernel.arch.as_str()),
+            full_warps: e.full_warps.as_ref().map(|(n, g)| (*n, g)),
+        })
     }
 
     /// Counters.

@@ -13,6 +13,7 @@ mod layout;
 pub mod levels;
 pub mod model;
 pub mod printed;
+pub mod roofline;
 pub mod survey;
 #[cfg(test)]
 mod testing;

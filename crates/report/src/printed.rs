@@ -21,6 +21,9 @@ pub struct WithPrinted<'a, T> {
     /// Everything else.
     #[serde(flatten)]
     pub profile: T,
+    /// What the launch costs on a GPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roofline: Option<crate::roofline::Json<'a>>,
     /// Calls in order of the blocks.
     pub printf: &'a [Printed<'a>],
     /// Calls whose text did not fit into the buffer.

@@ -12,7 +12,7 @@ use lanescope_analysis::{Line, Place};
 use lanescope_ir::{BranchKind, LaneCounts, Op, Severity};
 
 use crate::layout::{Align, BAD, Columns, DIM, GOOD, HEAD, PLAIN, WARN, styled, wrap};
-use crate::{Input, Level};
+use crate::{Input, Level, roofline};
 
 const WIDTH: usize = 110;
 /// Causes shown before the rest is summed up.
@@ -26,9 +26,17 @@ const FINE_SHOWN: usize = 12;
 
 /// The whole report, with ANSI styles.
 pub fn report(input: &Input<'_>) -> String {
+    report_with(input, None)
+}
+
+/// The same with what the launch costs on a GPU.
+pub fn report_with(input: &Input<'_>, roofline: Option<&roofline::View<'_>>) -> String {
     let mut out = String::new();
     head(input, &mut out);
     causes(input, &mut out);
+    if let Some(view) = roofline {
+        out.push_str(&roofline::text(view));
+    }
     findings(input, &mut out);
     by_line(input, &mut out);
     loops(input, &mut out);

@@ -2,7 +2,7 @@
 
 use lanescope_ir::{Kernel, LaunchShape};
 
-use super::{Bound, Demand, Gpu, Range, Roofline, roofline};
+use super::{Demand, Gpu, Range, Roofline, limits, roofline};
 use crate::words;
 
 /// How much faster a launch can get. An estimate.
@@ -32,12 +32,25 @@ pub fn gain(
 /// Compares two launches on the same GPU, which may have different kernels and shapes.
 pub fn gain_between(before: &Roofline, after: &Roofline) -> Gain {
     let ratio = |b: f64, a: f64| if a > 0.0 { b / a } else { 1.0 };
-    let speedup = Range::of(before.scenarios.iter().zip(&after.scenarios).map(|(b, a)| ratio(b.time_s, a.time_s)));
+    let same = Range::of(before.scenarios.iter().zip(&after.scenarios).map(|(b, a)| ratio(b.time_s, a.time_s)));
+    // A demand that stays the same takes the same time.
+    let off = if before.demand == after.demand { 1.0 } else { limits::BETWEEN };
+    let speedup = Range { low: same.low / off, high: same.high * off };
     let at_most = speedup.high.max(1.0);
-    let percent = words::percent(at_most - 1.0);
-    let words = match before.bound {
-        Bound::Memory => format!("memory-bound on {}: this gains at most {percent}", before.gpu.name),
-        bound => format!("{} on {}: this gains at most {percent}", bound.name(), before.gpu.name),
+    Gain { speedup, at_most, words: words(before, speedup) }
+}
+
+fn words(before: &Roofline, speedup: Range) -> String {
+    let place = format!("{} on {}", before.bound.name(), before.gpu.with_article());
+    let gain = match speedup {
+        Range { low, high } if high < 1.005 && low < 0.9 => {
+            format!("this gains nothing, and may take {:.1} times as long", 1.0 / low)
+        }
+        Range { high, .. } if high < 1.005 => "this gains nothing".to_owned(),
+        Range { high, .. } if high < 1.5 => {
+            format!("this gains at most {}", words::percent(high - 1.0))
+        }
+        Range { low, high } => format!("this makes it {low:.1} to {high:.1} times as fast"),
     };
-    Gain { speedup, at_most, words }
+    format!("{place}: {gain}")
 }

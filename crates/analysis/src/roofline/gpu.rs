@@ -61,6 +61,12 @@ pub struct Lanes {
 }
 
 impl Gpu {
+    /// `an H200`, `a T4`, `an RTX 4090`.
+    pub fn with_article(&self) -> String {
+        let vowel = self.name.starts_with(['A', 'E', 'F', 'H', 'I', 'L', 'M', 'N', 'O', 'R', 'S', 'X']);
+        format!("{} {}", if vowel { "an" } else { "a" }, self.name)
+    }
+
     /// Cycles of the clock in a second.
     pub fn hz(&self) -> f64 {
         self.clock_mhz * 1e6

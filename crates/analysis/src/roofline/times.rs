@@ -35,6 +35,17 @@ impl Bound {
             Bound::Balanced => "balanced",
         }
     }
+
+    /// As JSON has it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Bound::Issue => "issue",
+            Bound::Memory => "memory",
+            Bound::Latency => "latency",
+            Bound::LaunchTooSmall => "launch-too-small",
+            Bound::Balanced => "balanced",
+        }
+    }
 }
 
 /// One set of assumptions about what no counter says, and the times that follow. Seconds.
@@ -132,6 +143,8 @@ impl Launch<'_> {
         // Slots of a scheduler that an instruction takes on average, because its unit is narrower than a warp.
         let slots = (d.pipes.cycles(gpu) * self.machine.schedulers / instructions).max(1.0) / limits::ISSUE[k];
         let l1_sector = self.mixed([limits::L1_SECTOR[0], limits::L1_SECTOR[k]]);
+        // Requests are instructions: what saves those saves these. Which block makes them follows its sectors.
+        let l1_request = d.memory_requests as f64 / (d.sectors as f64).max(1.0) * limits::L1_REQUEST[k];
         let shared = d.shared_wavefronts as f64 / instructions;
         let wait = self.wait(far, k);
         let chain = |b: &BlockWork| {
@@ -144,7 +157,7 @@ impl Launch<'_> {
             .iter()
             .map(|b| Task {
                 issue: b.inst_executed as f64 * slots,
-                cache: b.sectors as f64 * l1_sector + b.inst_executed as f64 * shared,
+                cache: b.sectors as f64 * l1_sector.max(l1_request) + b.inst_executed as f64 * shared,
                 alone: chain(b),
             })
             .collect();
@@ -154,16 +167,20 @@ impl Launch<'_> {
         let most = |f: fn(&Task) -> f64| tasks.iter().map(f).fold(0.0, f64::max);
         let issue = (sum(|t| t.issue) / used).max(most(|t| t.issue)) / self.machine.schedulers;
         let cache = (sum(|t| t.cache) / used).max(most(|t| t.cache));
+        let requests = if l1_request > l1_sector { cache } else { 0.0 };
         let beyond = self.dram(far, k).max(self.l2(far, k));
         let launch_s = limits::LAUNCH_S[k];
+        let latency = makespan(&self.machine, &waits);
+        // At best what blocks share is never short while a long one runs alone; at worst they hold each other up.
+        let together = if worst { makespan(&self.machine, &tasks) } else { issue.max(cache).max(latency) };
         Scenario {
             far,
             worst,
-            issue_s: issue / hz,
-            memory_s: beyond.max(cache / hz),
-            latency_s: makespan(&self.machine, &waits) / hz,
+            issue_s: issue.max(requests) / hz,
+            memory_s: beyond.max((cache - requests) / hz),
+            latency_s: latency / hz,
             launch_s,
-            time_s: launch_s + beyond.max(makespan(&self.machine, &tasks) / hz),
+            time_s: launch_s + beyond.max(together / hz),
         }
     }
 

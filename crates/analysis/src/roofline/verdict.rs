@@ -44,7 +44,7 @@ pub(super) fn bound(r: &Roofline, grid: u64) -> Bound {
 }
 
 pub(super) fn words(r: &Roofline, grid: u64) -> String {
-    let gpu = &r.gpu.name;
+    let gpu = r.gpu.with_article();
     let sms = r.gpu.sms;
     match r.bound {
         Bound::Issue => format!(

@@ -3,17 +3,22 @@
 //! A rule looks at an analysed launch and says what it found. A loss of at least [`WORTH_IT`] of all lane slots
 //! is a warning, anything smaller worth knowing at most: a kernel that loses one warp in a thousand needs no fix.
 
+mod bank_conflict;
 mod divergent_branch;
 mod hot_line;
 mod lockstep_loop;
+mod memory_bound;
 mod partial_warp;
 mod predicated;
 mod split_exit;
+mod uncoalesced_access;
 mod unequal_trips;
 mod uniform_branch;
 
 use lanescope_ir::finding::Evidence;
 use lanescope_ir::{Finding, Kernel, Profile, Severity};
+
+pub use memory_bound::memory_bound;
 
 use crate::attribution::CauseTotal;
 use crate::survey::Analysis;
@@ -44,6 +49,9 @@ pub const RULES: &[Rule] = &[
     lockstep_loop::RULE,
     predicated::RULE,
     uniform_branch::RULE,
+    memory_bound::RULE,
+    uncoalesced_access::RULE,
+    bank_conflict::RULE,
 ];
 
 /// The rule of that name.

@@ -190,15 +190,20 @@ fn show(args: &Args, ran: &Ran, dir: &Path) -> anyhow::Result<()> {
     let printed = printed(&ran.outcome.printed);
     match args.format {
         Format::Text => {
-            print(&report::text::report(&input))?;
+            print(&report::text::report_with(&input, ran.roofline_view().as_ref()))?;
             print(&report::printed::text(&printed, lost))
         }
         Format::Json => {
             for w in &warnings {
                 writeln!(anstream::stderr(), "note: {w}")?;
             }
-            let (printf, printf_lost) = (&printed, lost);
-            print_json(&report::printed::WithPrinted { profile: report::json::profile(&input), printf, printf_lost })
+            let view = ran.roofline_view();
+            print_json(&report::printed::WithPrinted {
+                profile: report::json::profile(&input),
+                roofline: view.as_ref().map(report::roofline::json),
+                printf: &printed,
+                printf_lost: lost,
+            })
         }
     }
 }

@@ -13,8 +13,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lanescope_analysis::attribution::Cause;
 use lanescope_analysis::lint::Hazard;
-use lanescope_analysis::roofline::{Demand, Gain, Gpu, Roofline, gain_between, occupancy, roofline};
+use lanescope_analysis::roofline::{Demand, Gain, Gpu, Roofline, Scale, gain_between, occupancy, roofline};
 use lanescope_analysis::rules::memory_bound;
 use lanescope_analysis::{Analysis, analyse, lockstep};
 use lanescope_ir::{Kernel, LaneCounts, LaunchShape, Profile};
@@ -278,7 +279,9 @@ impl Prepared {
         let l1 = gpu.as_ref().map(|gpu| {
             let shape = LaunchShape { grid: self.launch.grid, block: self.launch.block, warp_size };
             let resident = occupancy(&self.kernel, &shape, self.launch.dynamic_shared, gpu).blocks_per_sm;
-            gpu.l1_of_block(resident, self.kernel.shared_size.saturating_add(self.launch.dynamic_shared))
+            let shared = self.kernel.shared_size.saturating_add(self.launch.dynamic_shared);
+            let share = gpu.l1_of_block(resident, shared);
+            [share, share.saturating_mul(resident.max(1))]
         });
         let launch = Launch {
             grid: self.launch.grid,
@@ -349,7 +352,13 @@ impl Estimate {
         let width = u64::from(profile.shape.warp_size.max(1));
         let needed = analysis.totals.thread_inst_executed.div_ceil(width);
         let full_warps = (analysis.losses.lost > 0).then(|| {
-            let after = of(before.demand.with_warp_instructions(needed));
+            // Where both sides of a branch run one after the other, full warps are shorter; where lanes leave early the
+            // others take as long as they did.
+            let losses = &analysis.losses;
+            let branches = losses.causes.iter().filter(|c| matches!(c.cause, Cause::Branch(_))).map(|c| c.lanes);
+            let shorter = branches.sum::<u64>() as f64 / losses.slots.max(1) as f64;
+            let warp_scale = Scale { best: (1.0 - shorter).max(0.0), worst: 1.0 };
+            let after = of(Demand { warp_scale, ..before.demand.with_warp_instructions(needed) });
             (needed, gain_between(&before, &after))
         });
         Estimate { roofline: before, assumed: false, full_warps }

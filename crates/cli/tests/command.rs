@@ -144,6 +144,7 @@ fn json_is_one_document_with_all_keys() {
         "loops",
         "printf",
         "printf_lost",
+        "roofline",
         "schema",
         "source",
         "totals",

@@ -136,8 +136,11 @@ pub struct Reach {
     pub longest_block: u64,
     /// Different 32-byte sectors of global memory that were touched.
     pub touched_sectors: u64,
-    /// Bytes of the first-level cache that was modelled for each block, if one was.
-    pub l1_bytes: Option<u32>,
+    /// Bytes of the first-level cache that was modelled for each block, if one was: its share, and all of an SM's.
+    pub l1_bytes: Option<[u32; 2]>,
+    /// If one was: of the large one, how many sectors were missed by how many loads, over all blocks, as `(loads, sectors)`, ascending. It tells
+    /// how much blocks have in common.
+    pub misses: Vec<(u32, u64)>,
     /// What each block did, in linear order. Empty if there were more than [`Reach::BLOCKS`].
     pub blocks: Vec<BlockWork>,
 }
@@ -154,12 +157,14 @@ pub struct BlockWork {
     pub inst_executed: u64,
     /// 32-byte sectors of global memory.
     pub sectors: u64,
-    /// Of these, sectors that its part of the first-level cache did not have.
+    /// Of these, sectors that its share of the first-level cache did not have.
     pub sectors_missed: u64,
     /// Warp instructions of its longest warp: of the one that takes longest if a wait is worth [`BlockWork::WAIT`] instructions.
     pub warp_instructions: u64,
     /// Loads and atomics of that warp that had to wait for a sector that was missed.
     pub warp_waits: u64,
+    /// The same if the block had all of an SM's first-level cache.
+    pub warp_waits_best: u64,
 }
 
 impl BlockWork {

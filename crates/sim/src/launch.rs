@@ -111,8 +111,9 @@ pub struct Options {
     /// Groups parked at the same place merge when a memory instruction is issued. So Nsight's source counters come out, which
     /// instrument memory instructions; without instrumentation the hardware does not do it.
     pub merge_at_memory: bool,
-    /// Bytes of a first-level cache to model for each block, so that sectors missed are counted. `None`: none.
-    pub l1: Option<u32>,
+    /// Bytes of a first-level cache to model for each block, so that sectors missed are counted: its own share of an SM's, and
+    /// all of it. `None`: none.
+    pub l1: Option<[u32; 2]>,
     /// How lanes split and rejoin. Machine code needs [`Model::Barrier`], PTX one of the others.
     pub model: Model,
     /// Check synchronisation and shared memory while running; what is found goes here. Warps of 32 lanes only.

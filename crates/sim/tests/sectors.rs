@@ -159,7 +159,7 @@ fn a_modelled_cache_tells_first_loads_from_later_ones() {
         let mut memory = GlobalMemory::new();
         let data = memory.alloc("data", &[0; 4 * 3 * 128]).unwrap();
         let mut launch = launch(3, 128, &[data], cpus);
-        launch.options.l1 = Some(16 << 10);
+        launch.options.l1 = Some([16 << 10, 64 << 10]);
         let ran = run(&kernel, &launch, &mut memory).unwrap();
         let missed = |i: usize| ran.profile.counts[i].sectors_missed;
         assert_eq!([missed(first), missed(again), missed(store)], [48, 0, 48]);
@@ -171,8 +171,10 @@ fn a_modelled_cache_tells_first_loads_from_later_ones() {
             sectors_missed: 32,
             warp_instructions: issued,
             warp_waits: 1,
+            warp_waits_best: 1,
         };
         assert_eq!(reach.blocks, [work; 3]);
-        assert_eq!(reach.l1_bytes, Some(16 << 10));
+        assert_eq!(reach.misses, [(1, 48)]);
+        assert_eq!(reach.l1_bytes, Some([16 << 10, 64 << 10]));
     }
 }

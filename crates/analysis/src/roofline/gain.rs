@@ -32,16 +32,25 @@ pub fn gain(
 /// Compares two launches on the same GPU, which may have different kernels and shapes.
 pub fn gain_between(before: &Roofline, after: &Roofline) -> Gain {
     let ratio = |b: f64, a: f64| if a > 0.0 { b / a } else { 1.0 };
-    let same = Range::of(before.scenarios.iter().zip(&after.scenarios).map(|(b, a)| ratio(b.time_s, a.time_s)));
     // A demand that stays the same takes the same time.
-    let off = if before.demand == after.demand { 1.0 } else { limits::BETWEEN };
-    let speedup = Range { low: same.low / off, high: same.high * off };
+    let between = if before.demand == after.demand { 0.0 } else { limits::BETWEEN - 1.0 };
+    // Launches of the same code are on the same side of what is not known; of different code each may be on its own.
+    let same = before.demand.code == after.demand.code;
+    let pairs = before.scenarios.iter().flat_map(|b| after.scenarios.iter().map(move |a| (b, a)));
+    let pairs = pairs.filter(|(b, a)| !same || (b.far, b.worst) == (a.far, a.worst));
+    let ends = pairs.flat_map(|(b, a)| {
+        let issue = (b.issue_s / b.time_s.max(f64::MIN_POSITIVE)).max(a.issue_s / a.time_s.max(f64::MIN_POSITIVE));
+        let off = 1.0 + between * issue.clamp(0.0, 1.0);
+        let ratio = ratio(b.time_s, a.time_s);
+        [ratio / off, ratio * off]
+    });
+    let speedup = Range::of(ends);
     let at_most = speedup.high.max(1.0);
     Gain { speedup, at_most, words: words(before, speedup) }
 }
 
 fn words(before: &Roofline, speedup: Range) -> String {
-    let place = format!("{} on {}", before.bound.name(), before.gpu.with_article());
+    let place = before.bound.on(&before.gpu);
     let gain = match speedup {
         Range { low, high } if high < 1.005 && low < 0.9 => {
             format!("this gains nothing, and may take {:.1} times as long", 1.0 / low)

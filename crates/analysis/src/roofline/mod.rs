@@ -22,7 +22,7 @@ mod times;
 mod verdict;
 
 pub use chain::Chain;
-pub use demand::Demand;
+pub use demand::{Demand, Scale};
 pub use gain::{Gain, gain, gain_between};
 pub use gpu::{Gpu, Lanes};
 pub use occupancy::{Limit, Occupancy, occupancy};

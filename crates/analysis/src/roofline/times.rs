@@ -31,8 +31,17 @@ impl Bound {
             Bound::Issue => "issue-bound",
             Bound::Memory => "memory-bound",
             Bound::Latency => "latency-bound",
-            Bound::LaunchTooSmall => "too small for the GPU",
+            Bound::LaunchTooSmall => "too small",
             Bound::Balanced => "balanced",
+        }
+    }
+
+    /// `memory-bound on an H200`, `too small for an H200`.
+    pub fn on(self, gpu: &Gpu) -> String {
+        let gpu = gpu.with_article();
+        match self {
+            Bound::LaunchTooSmall => format!("too small for {gpu}"),
+            bound => format!("{} on {gpu}", bound.name()),
         }
     }
 
@@ -121,8 +130,10 @@ struct Launch<'a> {
     gpu: &'a Gpu,
     machine: Machine,
     blocks: Vec<BlockWork>,
-    /// Blocks of the launch that one of `blocks` stands for, in places of their own.
+    /// Share of sectors that neighbouring addresses would not need.
     scattered: f64,
+    /// Blocks of the launch.
+    grid: u64,
 }
 
 impl Launch<'_> {
@@ -133,7 +144,7 @@ impl Launch<'_> {
             schedulers: f64::from(gpu.schedulers.max(1)),
         };
         let blocks = if demand.blocks.is_empty() { uniform(demand, grid) } else { demand.blocks.clone() };
-        Launch { demand, gpu, machine, blocks: together(blocks), scattered: demand.scattered() }
+        Launch { demand, gpu, machine, blocks: together(blocks), scattered: demand.scattered(), grid }
     }
 
     fn scenario(&self, far: bool, worst: bool) -> Scenario {
@@ -146,10 +157,11 @@ impl Launch<'_> {
         // Requests are instructions: what saves those saves these. Which block makes them follows its sectors.
         let l1_request = d.memory_requests as f64 / (d.sectors as f64).max(1.0) * limits::L1_REQUEST[k];
         let shared = d.shared_wavefronts as f64 / instructions;
-        let wait = self.wait(far, k);
+        let wait = self.wait(far, k) * if worst { 1.0 } else { self.kept() };
+        let scale = if worst { d.warp_scale.worst } else { d.warp_scale.best };
         let chain = |b: &BlockWork| {
-            b.warp_instructions as f64 * d.chain.cycles_per_inst * limits::PACE[k]
-                + b.warp_waits as f64 * d.chain.exposed * wait
+            b.warp_instructions as f64 * scale * d.chain.cycles_per_inst * limits::PACE[k]
+                + (if worst { b.warp_waits } else { b.warp_waits_best }) as f64 * d.chain.exposed * wait
                 + limits::BLOCK_START[k]
         };
         let tasks: Vec<Task> = self
@@ -189,15 +201,41 @@ impl Launch<'_> {
         (1.0 - self.scattered) * coalesced + self.scattered * scattered
     }
 
-    /// Sectors that the first-level caches pass on.
-    fn missed(&self, far: bool) -> f64 {
-        let distinct = self.distinct();
+    /// Sectors that the first-level caches pass on. At worst each block starts with an empty share of an SM's cache; at best
+    /// it has all of it, and finds what blocks before it have left.
+    fn missed(&self, far: bool, k: usize) -> f64 {
         let missed = match self.demand.sectors_missed {
-            Some(n) => n,
-            None if far => self.demand.sectors,
-            None => 0,
+            Some(_) if k == 0 => self.demand.sectors_passed as f64 + self.loads_missed() * self.kept(),
+            Some(n) => n as f64,
+            None if far => self.demand.sectors as f64,
+            None => 0.0,
         };
-        (missed as f64).max(distinct)
+        missed.max(self.distinct())
+    }
+
+    /// Sectors that loads miss if each block has all of an SM's cache, empty.
+    fn loads_missed(&self) -> f64 {
+        self.demand.misses.iter().map(|&(n, sectors)| f64::from(n) * sectors as f64).sum()
+    }
+
+    /// The part of them that is missed although blocks before it on the SM may have left them.
+    fn kept(&self) -> f64 {
+        let loads = self.loads_missed();
+        if loads <= 0.0 || self.grid == 0 {
+            return 1.0;
+        }
+        let (grid, sms) = (self.grid as f64, f64::from(self.machine.sms));
+        // Blocks whose data fit into one cache together: those that may have left something.
+        let footprint = loads * 32.0 / grid;
+        let blocks = (f64::from(self.gpu.l1_bytes) / footprint).max(f64::from(self.machine.slots) - 1.0);
+        let missed = self.demand.misses.iter().map(|&(n, sectors)| {
+            let n = f64::from(n);
+            let alone = n * (1.0 - (n / grid).min(1.0)).powf(blocks);
+            // Every SM that ever wants it misses it once.
+            let once = sms * (1.0 - (1.0 - 1.0 / sms).powf(n));
+            alone.max(once).min(n) * sectors as f64
+        });
+        (missed.sum::<f64>() / loads).min(1.0)
     }
 
     fn distinct(&self) -> f64 {
@@ -212,7 +250,7 @@ impl Launch<'_> {
     /// Cycles that a load takes longer if the first-level cache does not have its data.
     fn wait(&self, far: bool, k: usize) -> f64 {
         let (l2, dram) = (limits::L2_CYCLES[k], limits::DRAM_CYCLES[k]);
-        let cold = (self.distinct() / self.missed(true).max(1.0)).min(1.0);
+        let cold = (self.distinct() / self.missed(true, k).max(1.0)).min(1.0);
         let once = cold * dram + (1.0 - cold) * l2;
         let latency = match (self.fits(), far) {
             (true, false) => l2,
@@ -227,7 +265,7 @@ impl Launch<'_> {
         let sectors = match (self.fits(), far) {
             (true, false) => 0.0,
             (true, true) | (false, false) => self.distinct(),
-            (false, true) => self.missed(true),
+            (false, true) => self.missed(true, k),
         };
         let share = 1.0 / self.mixed([1.0 / limits::DRAM[k], 1.0 / limits::DRAM_SCATTERED[k]]);
         sectors * 32.0 / (self.gpu.dram_gbs.max(1e-3) * 1e9 * share)
@@ -240,7 +278,7 @@ impl Launch<'_> {
             None => limits::L2_BYTES_PER_SM[k] * sms * self.gpu.hz(),
         };
         let share = 1.0 / self.mixed([1.0, 1.0 / limits::L2_SCATTERED[k]]);
-        self.missed(far) * 32.0 / (rate.max(1.0) * share)
+        self.missed(far, k) * 32.0 / (rate.max(1.0) * share)
     }
 }
 
@@ -254,6 +292,7 @@ fn uniform(d: &Demand, grid: u64) -> Vec<BlockWork> {
         sectors_missed: of(d.sectors_missed.unwrap_or(0)),
         warp_instructions: d.longest_warp.map_or(0, |w| w.min(of(d.warp_instructions))),
         warp_waits: 0,
+        warp_waits_best: 0,
     };
     vec![each; n as usize]
 }
@@ -270,6 +309,7 @@ fn together(blocks: Vec<BlockWork>) -> Vec<BlockWork> {
         sectors_missed: a.sectors_missed + b.sectors_missed,
         warp_instructions: a.warp_instructions + b.warp_instructions,
         warp_waits: a.warp_waits + b.warp_waits,
+        warp_waits_best: a.warp_waits_best + b.warp_waits_best,
     };
     blocks.chunks(group).map(|c| c.iter().fold(BlockWork::default(), add)).collect()
 }

@@ -62,16 +62,22 @@ pub(super) fn words(r: &Roofline, grid: u64) -> String {
                 words::count(mean)
             ),
             None => format!(
-                "Latency-bound on {gpu}: {} resident warps an SM are too few to hide their waits. More independent work a \
-                 warp, or more warps, help before fewer instructions do.",
+                "Latency-bound on {gpu}: its warps wait for results, and {} resident warps an SM are too few to hide that. \
+                 More warps or more independent work in each help; fewer instructions as far as they shorten its longest warp.",
                 r.occupancy.warps_per_sm
             ),
         },
-        Bound::LaunchTooSmall if grid < u64::from(sms) => format!(
-            "Too small for {gpu}: {} {} on {sms} SMs. A branch is not what it waits for.",
-            words::count(grid),
-            if grid == 1 { "block" } else { "blocks" }
-        ),
+        Bound::LaunchTooSmall if grid < u64::from(sms) => {
+            let small = format!(
+                "Too small for {gpu}: {} {} on {sms} SMs.",
+                words::count(grid),
+                if grid == 1 { "block" } else { "blocks" }
+            );
+            match r.demand.longest_warp {
+                Some(n) => format!("{small} It takes as long as its longest warp ({} instructions).", words::count(n)),
+                None => small,
+            }
+        }
         Bound::LaunchTooSmall => {
             format!(
                 "Too small for {gpu}: the launch itself takes longer than its work. A branch is not what it waits for."

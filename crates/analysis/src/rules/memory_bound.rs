@@ -47,9 +47,8 @@ pub fn memory_bound(analysis: &Analysis, roofline: &Roofline, gain: &Gain) -> Op
         severity: Severity::Info,
         inst: None,
         message: format!(
-            "The launch is {} on {}: although {} of its lane slots are lost, full warps would gain {most} (estimate).",
-            roofline.bound.name(),
-            roofline.gpu.with_article(),
+            "The launch is {}: although {} of its lane slots are lost, full warps would gain {most} (estimate).",
+            roofline.bound.on(&roofline.gpu),
             words::percent(lost),
         ),
         evidence: vec![

@@ -179,7 +179,7 @@ fn tried(prepared: &Prepared, ran: &Ran, mut plan: Plan, confirm: usize, watch: 
         trials[i] = Some(trial);
     }
     let layouts = plan.layouts.clone();
-    let before = ran.roofline();
+    let before = ran.roofline().cloned();
     let gains: Vec<Option<Gain>> =
         plan.advice.fixes.iter().zip(&trials).map(|(f, t)| gain(ran, before.as_ref()?, f, t.as_ref())).collect();
     for (fix, gain) in plan.advice.fixes.iter_mut().zip(&gains) {
@@ -204,7 +204,7 @@ fn gain(ran: &Ran, before: &Roofline, fix: &Fix, trial: Option<&Trial>) -> Optio
         Some(Trial::Differs { .. } | Trial::Refused { .. }) => return None,
         None => Demand::new(&ran.kernel, ran.profile()).with_warp_instructions(fix.predicted),
     };
-    let gpu = &ran.gpu.as_ref()?.gpu;
+    let gpu = &before.gpu;
     let after = roofline(&demand, &ran.kernel, &ran.profile().shape, ran.launch().dynamic_shared, gpu);
     Some(gain_between(before, &after))
 }

@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     let input = ran.input(&sources, &warnings);
     match args.format {
         Format::Text => {
-            print(&report::advise::text(&input, &advised.advice, ran.roofline().as_ref(), args.top))?;
+            print(&report::advise::text(&input, &advised.advice, ran.roofline(), args.top))?;
             if let Some(file) = emitted {
                 print(&format!("\nwritten: {file}\n"))?;
             }
@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
                 writeln!(anstream::stderr(), "note: {w}")?;
             }
             let roofline = ran.roofline();
-            print_json(&report::advise::json(&input, &advised.advice, roofline.as_ref(), emitted.as_deref()))?;
+            print_json(&report::advise::json(&input, &advised.advice, roofline, emitted.as_deref()))?;
         }
     }
     Ok(0)
@@ -104,7 +104,7 @@ fn page(advised: &Advised, file: &std::path::Path) -> anyhow::Result<()> {
         traced: Some(&traced),
         after: after.as_ref(),
         advice: Some(&advised.advice),
-        roofline: roofline.as_ref(),
+        roofline,
         ..html::Content::new(ran, dir)
     };
     Ok(html::write(&content, file)?)

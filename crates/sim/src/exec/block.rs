@@ -47,7 +47,7 @@ pub(crate) struct Block<C> {
     check: Option<Box<Checker>>,
     pub(crate) printed: Printed,
     work: BlockWork,
-    l1: Option<L1>,
+    l1: Option<[L1; 2]>,
 }
 
 impl<C: Convergence> Block<C> {
@@ -72,7 +72,7 @@ impl<C: Convergence> Block<C> {
             check,
             printed: Printed::default(),
             work: BlockWork::default(),
-            l1: b.cx.l1.map(L1::new),
+            l1: b.cx.l1.map(|sizes| sizes.map(L1::new)),
         }
     }
 
@@ -84,7 +84,7 @@ impl<C: Convergence> Block<C> {
         (self.clock, self.next) = (0, 0);
         self.printed = Printed::default();
         self.work = BlockWork::default();
-        self.l1.iter_mut().for_each(L1::clear);
+        self.l1.iter_mut().flatten().for_each(L1::clear);
     }
 
     /// Hands over what the block's checker has found.
@@ -117,9 +117,9 @@ impl<C: Convergence> Block<C> {
             }
             self.tiles.iter_mut().for_each(|t| t.finish(b.linear, counters));
             let warps = self.tiles.iter().flat_map(|t| &t.warps).map(|w| (w.issued, w.waits));
-            let longest = warps.max_by_key(|w| w.0 + BlockWork::WAIT * w.1).unwrap_or_default();
-            (self.work.inst_executed, self.work.warp_instructions, self.work.warp_waits) =
-                (self.clock, longest.0, longest.1);
+            let longest = warps.max_by_key(|w| w.0 + BlockWork::WAIT * w.1[0]).unwrap_or_default();
+            self.work.inst_executed = self.clock;
+            (self.work.warp_instructions, [self.work.warp_waits, self.work.warp_waits_best]) = longest;
             counters.block(b.linear, self.work, b.total_blocks() <= Reach::BLOCKS);
             self.finish_check(b);
             return Ok(Turn::Done);

@@ -7,6 +7,7 @@ use lanescope_ir::{BlockWork, BranchCounts, LaneCounts, LaunchShape, Profile, Re
 use super::banks::Traffic;
 use super::program::Program;
 use crate::launch::{Extremes, WarpSum};
+use crate::memory::touched::Touched;
 
 /// Issues of a straight run, counted where it starts and taken back where it ends.
 #[derive(Clone, Copy, Default)]
@@ -194,8 +195,8 @@ impl Counters {
         mut self,
         p: &Program,
         shape: LaunchShape,
-        touched_sectors: u64,
-        l1_bytes: Option<u32>,
+        touched: &Touched,
+        l1_bytes: Option<[u32; 2]>,
     ) -> Profile {
         let mut sum = Edge::default();
         let mut counts = Vec::with_capacity(p.insts.len());
@@ -242,7 +243,9 @@ impl Counters {
         let selects = selects.collect();
         self.blocks.sort_unstable_by_key(|b| b.0);
         let blocks = self.blocks.into_iter().map(|b| b.1).collect();
-        let reach = Some(Reach { longest_warp, longest_block: self.longest_block, touched_sectors, l1_bytes, blocks });
+        let (touched_sectors, misses) = (touched.count(), touched.misses());
+        let reach =
+            Some(Reach { longest_warp, longest_block: self.longest_block, touched_sectors, l1_bytes, misses, blocks });
         Profile { shape, counts, branches: branches.collect(), loops, reach, selects }
     }
 }

@@ -360,7 +360,7 @@ pub(crate) fn simulate<C: Convergence>(
     let independent = !program.ordered && poison.is_none() && total < u64::from(u32::MAX >> 1);
     let atomics = Mutex::new(());
     let memory: &GlobalMemory = memory;
-    let touched = Touched::new(memory);
+    let touched = Touched::new(memory, options.l1.is_some());
     let ordered = Cx {
         kernel,
         program: &program,
@@ -413,7 +413,7 @@ pub(crate) fn simulate<C: Convergence>(
     Ok(Outcome {
         printed,
         printed_lost,
-        profile: harvest.counters.profile(&program, shape, touched.count(), options.l1),
+        profile: harvest.counters.profile(&program, shape, &touched, options.l1),
         warnings: kernel.warnings.clone(),
         traces: harvest.traces,
         extremes,

@@ -27,8 +27,8 @@ pub(crate) struct Access<'a> {
     pub(crate) shared: &'a [Cell<u32>],
     pub(crate) at: Where,
     pub(crate) traffic: &'a mut Traffic,
-    /// The block's first-level cache, if it is modelled.
-    pub(crate) l1: Option<&'a mut L1>,
+    /// The block's first-level cache, if it is modelled, as small and as large as it may be.
+    pub(crate) l1: Option<&'a mut [L1; 2]>,
     /// The buffer of the last access.
     pub(crate) hint: &'a mut usize,
 }
@@ -264,10 +264,14 @@ impl Access<'_> {
 
     /// Notes the sectors `first..=last` of a buffer.
     fn touch(&mut self, region: usize, first: u64, last: u64, load: bool) {
-        self.block.cx.touched.range(region, first, last);
+        let touched = self.block.cx.touched;
+        touched.range(region, first, last);
         match &mut self.l1 {
-            Some(l1) if load => l1.load(region, first, last),
-            Some(l1) => l1.pass(last - first + 1),
+            Some([small, large]) if load => {
+                small.load(region, first, last, |_| ());
+                large.load(region, first, last, |s| touched.miss(region, s));
+            }
+            Some(both) => both.iter_mut().for_each(|l1| l1.pass(last - first + 1)),
             None => {}
         }
     }

@@ -50,8 +50,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) shadow: Option<&'a Shadow>,
     /// Sectors of global memory that were touched.
     pub(crate) touched: &'a Touched,
-    /// Bytes of the first-level cache of a block, if it is modelled.
-    pub(crate) l1: Option<u32>,
+    /// Bytes of the first-level cache of a block, if it is modelled: its share, and all of an SM's.
+    pub(crate) l1: Option<[u32; 2]>,
     /// Where findings go, if the run is checked.
     pub(crate) check: Option<&'a check::CheckLog>,
     /// What each thread does goes here, if it is wanted.

@@ -57,8 +57,8 @@ pub(crate) struct Warp<C> {
     worked: u64,
     /// Stores and reductions it has issued, for models on which spinning lanes are stuck.
     pub(crate) stores: u64,
-    /// Loads and atomics that had to wait for a sector that the first-level cache did not have.
-    pub(crate) waits: u64,
+    /// Loads and atomics that had to wait for a sector that the first-level cache did not have: small, and large.
+    pub(crate) waits: [u64; 2],
     /// Result of the last reducing block barrier.
     pub(crate) result: u32,
     /// Exchanges of lanes at different instructions that are under way.
@@ -79,7 +79,7 @@ impl<C: Convergence> Warp<C> {
             issued: 0,
             worked: 0,
             stores: 0,
-            waits: 0,
+            waits: [0; 2],
             result: 0,
             meetings: Vec::new(),
         };
@@ -159,7 +159,7 @@ pub(crate) struct Env<'a> {
     /// What the block has done.
     pub(crate) work: &'a mut BlockWork,
     /// Its first-level cache, if it is modelled.
-    pub(crate) l1: Option<&'a mut L1>,
+    pub(crate) l1: Option<&'a mut [L1; 2]>,
     pub(crate) trace: Option<&'a mut Tracer>,
     pub(crate) poison: Option<&'a mut Poison>,
     pub(crate) record: Option<&'a mut BlockRecord>,
@@ -221,7 +221,7 @@ impl<C: Convergence> Tile<C> {
         self.stamp = 0;
         for w in &mut self.warps {
             w.conv.reset(LaneMask(w.lanes), 0);
-            (w.exited, w.stamp, w.result, w.issued, w.worked, w.waits) = (0, 0, 0, 0, 0, 0);
+            (w.exited, w.stamp, w.result, w.issued, w.worked, w.waits) = (0, 0, 0, 0, 0, [0; 2]);
             w.meetings.clear();
             w.refresh();
         }
@@ -448,7 +448,8 @@ impl<C: Convergence> Tile<C> {
         let w = &mut self.warps[r.warp as usize / rows::<C>()];
         match &inst.kind {
             Kind::Memory(m) => {
-                let before = (env.counters.traffic[at as usize].sectors, env.l1.as_ref().map_or(0, |l1| l1.missed));
+                let before = env.counters.traffic[at as usize].sectors;
+                let missed = env.l1.as_ref().map_or([0; 2], |l1| [l1[0].missed, l1[1].missed]);
                 Access {
                     block: env.block,
                     file: &mut self.file,
@@ -460,13 +461,14 @@ impl<C: Convergence> Tile<C> {
                     hint: env.hint,
                 }
                 .run(m, r.active, exec, inst.uniform)?;
-                env.work.sectors += env.counters.traffic[at as usize].sectors - before.0;
-                if let Some(l1) = &env.l1
-                    && l1.missed != before.1
-                {
-                    env.counters.missed[at as usize] += l1.missed - before.1;
-                    env.work.sectors_missed += l1.missed - before.1;
-                    w.waits += u64::from(m.returns());
+                env.work.sectors += env.counters.traffic[at as usize].sectors - before;
+                if let Some([small, large]) = &env.l1 {
+                    let new = [small.missed - missed[0], large.missed - missed[1]];
+                    env.counters.missed[at as usize] += new[0];
+                    env.work.sectors_missed += new[0];
+                    for (waits, new) in w.waits.iter_mut().zip(new) {
+                        *waits += u64::from(new != 0 && m.returns());
+                    }
                 }
                 if C::SPINS == Spins::Stuck && m.changes_memory() {
                     w.stores += 1;

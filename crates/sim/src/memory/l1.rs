@@ -39,13 +39,17 @@ impl L1 {
         (self.clock, self.missed) = (0, 0);
     }
 
-    /// A load of the sectors `first..=last` of a buffer; both are numbers of 32-byte sectors.
-    pub(crate) fn load(&mut self, region: usize, first: u64, last: u64) {
+    /// A load of the sectors `first..=last` of a buffer; both are numbers of 32-byte sectors. `missed` is told those that
+    /// are not there.
+    pub(crate) fn load(&mut self, region: usize, first: u64, last: u64, mut missed: impl FnMut(u64)) {
         for line in first / 4..=last / 4 {
             let from = first.max(line * 4) % 4;
             let to = last.min(line * 4 + 3) % 4;
             let wanted = (0xf << from & 0xf >> (3 - to)) as u8;
-            self.line(region as u64, line, wanted);
+            let absent = self.line(region as u64, line, wanted);
+            for s in (0..4).filter(|s| absent >> s & 1 != 0) {
+                missed(line * 4 + s);
+            }
         }
     }
 
@@ -54,7 +58,8 @@ impl L1 {
         self.missed += sectors;
     }
 
-    fn line(&mut self, region: u64, line: u64, wanted: u8) {
+    /// Brings sectors of a line in; gives those that were not there.
+    fn line(&mut self, region: u64, line: u64, wanted: u8) -> u8 {
         self.clock += 1;
         let tag = (line | region << 48).wrapping_add(1);
         // Powers of two as strides would all fall into one set otherwise.
@@ -71,8 +76,10 @@ impl L1 {
         };
         let way = &mut set[at];
         way.used = self.clock;
-        self.missed += u64::from((wanted & !way.sectors).count_ones());
+        let absent = wanted & !way.sectors;
+        self.missed += u64::from(absent.count_ones());
         way.sectors |= wanted;
+        absent
     }
 }
 
@@ -83,29 +90,32 @@ mod tests {
     #[test]
     fn sectors_are_found_again_until_they_are_replaced() {
         let mut l1 = L1::new(4 << 10);
-        l1.load(0, 0, 3);
+        l1.load(0, 0, 3, |_| ());
         assert_eq!(l1.missed, 4);
-        l1.load(0, 0, 3);
-        l1.load(0, 2, 2);
+        l1.load(0, 0, 3, |_| ());
+        l1.load(0, 2, 2, |_| ());
         assert_eq!(l1.missed, 4);
         // Another buffer at the same offset.
-        l1.load(1, 0, 0);
+        l1.load(1, 0, 0, |_| ());
         assert_eq!(l1.missed, 5);
         // A line that is there without the sector.
-        l1.load(1, 1, 1);
+        l1.load(1, 1, 1, |_| ());
         assert_eq!(l1.missed, 6);
         // A range over lines.
-        l1.load(2, 3, 8);
+        l1.load(2, 3, 8, |_| ());
         assert_eq!(l1.missed, 12);
         // A stream of twice the size throws everything out.
         for s in 0..256 {
-            l1.load(3, s, s);
+            l1.load(3, s, s, |_| ());
         }
         assert_eq!(l1.missed, 12 + 256);
-        l1.load(0, 0, 3);
+        l1.load(0, 0, 3, |_| ());
         assert_eq!(l1.missed, 12 + 256 + 4);
         l1.pass(7);
         assert_eq!(l1.missed, 12 + 256 + 4 + 7);
+        let mut told = Vec::new();
+        l1.load(0, 2, 5, |s| told.push(s));
+        assert_eq!(told, [4, 5]);
     }
 
     #[test]
@@ -114,7 +124,7 @@ mod tests {
         let mut l1 = L1::new(32 << 10);
         for _ in 0..10 {
             for s in 0..512 {
-                l1.load(0, s, s);
+                l1.load(0, s, s, |_| ());
             }
         }
         assert!(l1.missed < 600, "{}", l1.missed);

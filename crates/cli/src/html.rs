@@ -168,7 +168,7 @@ pub fn render(content: &Content<'_>) -> Result<String, HtmlError> {
         warps,
         after: &after,
         advice: content.advice,
-        roofline: content.roofline.or(machine.as_ref()),
+        roofline: content.roofline.or(machine),
         printed: &printed,
         printed_lost: ran.outcome.printed_lost,
         name: &demangle,

@@ -4,13 +4,14 @@
 //! and how long it took at full size. The sorted launches were written by `examples/make.py`, not by lanescope.
 //! `docs/measured.md` shows both as tables; `BLESS=1` writes their rows.
 //!
-//! The trials of kind `full` need the launches in that size, in the folder `LANESCOPE_FULL`
+//! The trials of kind `full` and `range` need the launches in that size, in the folder `LANESCOPE_FULL`
 //! (`examples/make.py --size full FOLDER`), and a release build: `cargo test --release --test fixes -- --ignored`.
 
 mod fix;
 
 use std::path::{Path, PathBuf};
 
+use lanescope::analysis::roofline::gain_between;
 use lanescope::run::{Prepared, Ran, Settings};
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -39,6 +40,12 @@ fn main() {
             let trial = Trial::test(name, move || as_counted(path.as_deref(), &counted));
             trials.push(trial.with_kind("full").with_ignored_flag(true));
         }
+    }
+    for fix in &data.fixes {
+        let faster = data.launches[&fix.before].ns as f64 / data.launches[&fix.after].ns as f64;
+        let (root, fix, full) = (root.clone(), fix.clone(), full.clone());
+        let trial = Trial::test(fix.name.clone(), move || in_range(&root, full.as_deref(), &fix, faster));
+        trials.push(trial.with_kind("range").with_ignored_flag(true));
     }
     trials.push(Trial::test("times", move || table::times(&root, &data)).with_kind("table"));
     libtest_mimic::run(&args, trials).exit();
@@ -107,4 +114,16 @@ fn words(data: &[u8]) -> Vec<&[u8]> {
 fn as_counted(path: Option<&Path>, counted: &Counts) -> Result<(), Failed> {
     let here = counts(&run(path.ok_or("LANESCOPE_FULL names no folder")?)?);
     if here == *counted { Ok(()) } else { Err(format!("here {here:?}, on the H200 {counted:?}").into()) }
+}
+
+/// The estimate of how much faster the sorted launch is contains what was measured.
+fn in_range(root: &Path, full: Option<&Path>, fix: &Fix, faster: f64) -> Result<(), Failed> {
+    let dir = full.ok_or("LANESCOPE_FULL names no folder")?;
+    let time = |name: &str| run(&dir.join(format!("{name}.toml")))?.roofline().ok_or_else(|| Failed::from("no GPU"));
+    let speedup = gain_between(&time(&fix.before)?, &time(&fix.after)?).speedup;
+    table::range(root, &fix.name, (speedup.low, speedup.high), faster)?;
+    if !(speedup.low..=speedup.high).contains(&faster) {
+        return Err(format!("estimated {:.3} to {:.3}, measured {faster:.3}", speedup.low, speedup.high).into());
+    }
+    Ok(())
 }

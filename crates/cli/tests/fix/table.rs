@@ -11,6 +11,7 @@ use super::data::{Data, Fix};
 const COUNTS: &str = "| launch | sorted by |";
 const TIMES: &str = "| kernel | items |";
 const OTHERS: &str = "| other way | time |";
+const RANGES: &str = "| sorted | estimated |";
 
 /// Trials run at once, and each writes its row.
 static FILE: Mutex<()> = Mutex::new(());
@@ -68,6 +69,11 @@ pub(crate) fn times(root: &Path, data: &Data) -> Result<(), Failed> {
     ];
     let rows = others.iter().map(|(words, name)| Ok(format!("| {words} | {:.1} |", launch(name)?.ns as f64 / 1e3)));
     check(root, OTHERS, &rows.collect::<Result<Vec<_>, Failed>>()?)
+}
+
+/// The estimated speed-up of a fix and the measured one.
+pub(crate) fn range(root: &Path, name: &str, (low, high): (f64, f64), measured: f64) -> Result<(), Failed> {
+    check(root, RANGES, &[format!("| {name} | {low:.2} to {high:.2} | {measured:.2} |")])
 }
 
 /// Whether the table under `header` has these rows.

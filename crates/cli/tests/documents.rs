@@ -50,7 +50,7 @@ fn documents(root: &Path) -> Vec<PathBuf> {
         .map(|path| path.join("README.md"))
         .collect();
     examples.sort();
-    ["README.md", "docs/advise.md", "docs/report.md", "docs/tutorial.md"]
+    ["README.md", "docs/advise.md", "docs/report.md", "docs/roofline.md", "docs/tutorial.md"]
         .map(|name| root.join(name))
         .into_iter()
         .chain(examples)

@@ -119,7 +119,9 @@ fn as_counted(path: Option<&Path>, counted: &Counts) -> Result<(), Failed> {
 /// The estimate of how much faster the sorted launch is contains what was measured.
 fn in_range(root: &Path, full: Option<&Path>, fix: &Fix, faster: f64) -> Result<(), Failed> {
     let dir = full.ok_or("LANESCOPE_FULL names no folder")?;
-    let time = |name: &str| run(&dir.join(format!("{name}.toml")))?.roofline().ok_or_else(|| Failed::from("no GPU"));
+    let time = |name: &str| -> Result<_, Failed> {
+        run(&dir.join(format!("{name}.toml")))?.roofline().cloned().ok_or_else(|| Failed::from("no GPU"))
+    };
     let speedup = gain_between(&time(&fix.before)?, &time(&fix.after)?).speedup;
     table::range(root, &fix.name, (speedup.low, speedup.high), faster)?;
     if !(speedup.low..=speedup.high).contains(&faster) {

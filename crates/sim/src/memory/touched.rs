@@ -31,10 +31,10 @@ impl Touched {
     /// A block's first-level cache does not have a sector.
     #[inline]
     pub(crate) fn miss(&self, region: usize, sector: u64) {
-        if let Some(n) = self.missed.get(region).and_then(|r| r.get(sector as usize)) {
-            if n.load(Ordering::Relaxed) < MANY {
-                n.fetch_add(1, Ordering::Relaxed);
-            }
+        if let Some(n) = self.missed.get(region).and_then(|r| r.get(sector as usize))
+            && n.load(Ordering::Relaxed) < MANY
+        {
+            n.fetch_add(1, Ordering::Relaxed);
         }
     }
 

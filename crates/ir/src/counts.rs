@@ -42,6 +42,17 @@ pub enum BranchKind {
     Indirect,
 }
 
+impl BranchKind {
+    /// `branch`, `exit`, `indirect`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            BranchKind::Branch => "branch",
+            BranchKind::Exit => "exit",
+            BranchKind::Indirect => "indirect",
+        }
+    }
+}
+
 /// How lanes went at one branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BranchCounts {

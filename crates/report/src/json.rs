@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use lanescope_analysis::histogram::{Histogram, What};
+use lanescope_ir::Kernel;
 use lanescope_ir::finding::Evidence;
-use lanescope_ir::{BranchKind, Kernel};
 use serde::Serialize;
 
 use crate::Input;
@@ -185,11 +185,7 @@ pub fn profile<'a>(input: &Input<'a>) -> Profile<'a> {
             .iter()
             .map(|b| Branch {
                 pc: pc(kernel, b.inst),
-                kind: match b.kind {
-                    BranchKind::Branch => "branch",
-                    BranchKind::Exit => "exit",
-                    BranchKind::Indirect => "indirect",
-                },
+                kind: b.kind.name(),
                 executed: b.executed,
                 divergent: b.divergent,
                 lanes_taken: b.lanes_taken,

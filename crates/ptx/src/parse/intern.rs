@@ -19,9 +19,9 @@ struct Entry<'a> {
     name: &'a str,
 }
 
-impl<'a> Entry<'a> {
+impl Entry<'_> {
     #[inline]
-    fn is(&self, key: &Key, text: impl Fn() -> &'a str) -> bool {
+    fn is<'t>(&self, key: &Key, text: impl Fn() -> &'t str) -> bool {
         self.low == key.low && self.name.len() == key.len as usize && (key.len <= 8 || self.name == text())
     }
 }
@@ -45,7 +45,7 @@ impl<'a> Interner<'a> {
 
     /// The number of a text, or the place for it and its tag.
     #[inline]
-    fn search(&self, key: &Key, text: impl Fn() -> &'a str) -> Result<u32, (usize, u32)> {
+    fn search<'t>(&self, key: &Key, text: impl Fn() -> &'t str) -> Result<u32, (usize, u32)> {
         let hash = key.hash(self.seeds);
         let tag = (hash >> 32) as u32 | 1;
         let mask = self.places.len() - 1;
@@ -105,21 +105,7 @@ impl<'a> Interner<'a> {
 
     /// The number of a text that was seen before.
     pub(super) fn find(&self, name: &str) -> Option<u32> {
-        let key = Key::of(name.as_bytes(), self.seeds);
-        let hash = key.hash(self.seeds);
-        let tag = (hash >> 32) as u32 | 1;
-        let mask = self.places.len() - 1;
-        let mut at = hash as usize & mask;
-        loop {
-            let place = self.places[at];
-            if place.tag == 0 {
-                return None;
-            }
-            if place.tag == tag && self.entries[place.id as usize].name == name {
-                return Some(place.id);
-            }
-            at = (at + 1) & mask;
-        }
+        self.search(&Key::of(name.as_bytes(), self.seeds), || name).ok()
     }
 
     /// The text of a number.

@@ -156,11 +156,7 @@ fn branches(input: &Input<'_>) -> Vec<BranchData> {
     let ran = input.profile.branches.iter().filter(|b| b.executed > 0);
     ran.map(|b| BranchData {
         inst: b.inst,
-        kind: match b.kind {
-            BranchKind::Branch => "branch",
-            BranchKind::Exit => "exit",
-            BranchKind::Indirect => "indirect",
-        },
+        kind: b.kind.name(),
         executed: b.executed,
         divergent: b.divergent,
         taken: b.lanes_taken,

@@ -417,11 +417,7 @@ fn branches(input: &Input<'_>) -> Table<BranchRow> {
     list.sort_by(|a, b| b.divergent.cmp(&a.divergent).then(b.executed.cmp(&a.executed)).then(a.inst.cmp(&b.inst)));
     let row = |b: &lanescope_ir::BranchCounts| BranchRow {
         spot: spot(input, b.inst),
-        kind: match b.kind {
-            BranchKind::Branch => "branch",
-            BranchKind::Exit => "exit",
-            BranchKind::Indirect => "indirect",
-        },
+        kind: b.kind.name(),
         executed: count(b.executed),
         divergent: count(b.divergent),
         splits: b.divergent > 0,
